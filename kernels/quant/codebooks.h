@@ -1,0 +1,30 @@
+// Codebooks that turn the codes of the grid, nonlinear and FP4 formats into small integers.
+//
+// Layer: kernels. Data only, generated into codebooks.cpp by scripts/generate_codebooks.py. Element j of a grid point
+// is byte j of its word, so a point is loaded straight into a SIMD register. Tables start on a cache line.
+#pragma once
+
+#include <cstdint>
+
+namespace hk::kernels {
+
+/// Magnitudes 8, 25, 43; signs are stored apart.
+extern const std::uint64_t kIQ2XXSGrid[256];
+extern const std::uint64_t kIQ2XSGrid[512];
+extern const std::uint64_t kIQ2SGrid[1024];
+/// Signed bytes -1, 0, 1; used by iq1_s and iq1_m.
+extern const std::uint64_t kIQ1SGrid[2048];
+/// Magnitudes 4..62; signs are stored apart.
+extern const std::uint32_t kIQ3XXSGrid[256];
+/// Magnitudes 1, 3, .. 15; signs are stored apart.
+extern const std::uint32_t kIQ3SGrid[512];
+
+/// 7-bit sign index to sign mask of 8 elements: bit 7 makes the number of set bits even.
+extern const std::uint8_t kSigns[128];
+
+/// Values of the 4-bit codes of iq4_nl and iq4_xs.
+extern const std::int8_t kIQ4NLValues[16];
+/// Twice the E2M1 values of the 4-bit codes of mxfp4 and nvfp4.
+extern const std::int8_t kE2M1Values[16];
+
+}  // namespace hk::kernels
