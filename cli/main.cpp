@@ -1,0 +1,95 @@
+// hk-run: parses the command line, runs one subcommand, turns every failure into one sentence and an exit code.
+//
+// Exit codes: 0 done, 1 bad input, 2 bad usage, 3 out of memory or disk, 130 interrupted. stdout carries answers only.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <string>
+#include <system_error>
+
+#include "base/error.h"
+#include "cli/commands.h"
+
+namespace {
+
+using hk::ErrorKind;
+
+int fail(const std::string& sentence, ErrorKind kind) {
+  std::fflush(stdout);  // what was answered before comes first where both go to one place
+  std::fputs(fmt::format("hk-run: {}\n", sentence).c_str(), stderr);
+  return static_cast<int>(kind);
+}
+
+/// Output that never reached its place is a failure, even when the work was done.
+int flush_output() {
+  std::cout.flush();
+  errno = 0;
+  const bool failed_now = std::fflush(stdout) != 0;
+  const int reason = errno;
+  if (!failed_now && std::ferror(stdout) == 0 && std::cout.good()) return 0;
+  return fail(reason == 0 ? std::string("cannot write the output")
+                          : fmt::format("cannot write the output: {}", std::strerror(reason)),
+              ErrorKind::kResource);
+}
+
+void add_commands(CLI::App& app) {
+  hk::cli::add_chat_command(app);
+  hk::cli::add_generate_command(app);
+  hk::cli::add_convert_command(app);
+  hk::cli::add_inspect_command(app);
+  hk::cli::add_verify_command(app);
+  hk::cli::add_metadata_command(app);
+  hk::cli::add_dequantize_command(app);
+  hk::cli::add_appendix_command(app);
+  hk::cli::add_tokenize_commands(app);
+  hk::cli::add_template_command(app);
+  hk::cli::add_logits_command(app);
+  hk::cli::add_hardware_command(app);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Runs .hk language models on this computer's CPU, and the tools around a model file.", "hk-run");
+  app.set_version_flag("-V,--version", "hk-run " HK_VERSION, "Print the version and stop");
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  add_commands(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    app.exit(asked);
+    return flush_output();
+  } catch (const CLI::RuntimeError& code) {  // a command that only has an exit code left to say
+    const int flushed = flush_output();
+    return code.get_exit_code() != 0 ? code.get_exit_code() : flushed;
+  } catch (const CLI::ParseError& wrong) {
+    return fail(fmt::format("{} (hk-run {}--help lists the options)", wrong.what(),
+                            app.get_subcommands().empty() ? "" : app.get_subcommands().front()->get_name() + " "),
+                ErrorKind::kUsage);
+  }
+  return flush_output();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A reader of our output that goes away ends us quietly, whatever the parent process had set.
+  std::signal(SIGPIPE, SIG_DFL);
+  try {
+    return run(argc, argv);
+  } catch (const hk::Error& error) {
+    return fail(error.what(), error.kind());
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory", ErrorKind::kResource);
+  } catch (const std::system_error& error) {
+    return fail(error.what(), ErrorKind::kResource);
+  } catch (const std::exception& error) {
+    return fail(error.what(), ErrorKind::kInput);
+  }
+}
