@@ -3,9 +3,10 @@
 // Layer: kernels. A record is contiguous and starts on a 64-byte boundary:
 //   kF32:    cols f32
 //   kQ8x32:  cols int8 codes | cols/32 f32 scales  | cols/32 i32 sums of 32 codes
-//   kQ8x256: cols int8 codes | cols/256 f32 scales | cols/16 i32 sums of 16 codes
-// Codes are in -127..127 and come from one rule on every ISA level (see quantize_row), so that the integers are the same
-// everywhere: scale = max|x| / 127, code = round-half-even(x * (127 / max|x|)), all in f32.
+//   kQ8x256: cols int8 codes | cols/256 f32 scales | per 256: 16 i16 sums of 16 codes, then 8 i16 sums of 32 codes
+// Padding up to the stride is zero.
+// Codes are in -127..127 and come from one rule on every ISA level (see quantize_row), so that the integers are the
+// same everywhere: scale = max|x| / 127, code = round-half-even(x * (127 / max|x|)), all in f32.
 #pragma once
 
 #include <cstddef>
@@ -14,6 +15,9 @@
 #include "kernels/quant/format.h"
 
 namespace hk::kernels {
+
+/// i16 sums of one 256-element super-block: sixteen of 16 codes, then eight of 32.
+inline constexpr std::size_t kSuperSums = 24;
 
 /// Byte offsets in one activation record and the distance between records.
 struct ActivationLayout {
@@ -37,7 +41,7 @@ constexpr ActivationLayout activation_layout(ActivationFormat format, std::size_
     case ActivationFormat::kQ8x256:
       layout.scales = cols;
       layout.sums = layout.scales + cols / 256 * sizeof(float);
-      layout.stride = round_up(layout.sums + cols / 16 * sizeof(std::int32_t), 64);
+      layout.stride = round_up(layout.sums + cols / 256 * kSuperSums * sizeof(std::int16_t), 64);
       break;
     case ActivationFormat::kF32:
     case ActivationFormat::kNone:

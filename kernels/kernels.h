@@ -1,11 +1,13 @@
 // The numeric kernels of one ISA level as a table of function pointers, and the choice of the level at run time.
 //
-// Layer: kernels. Numbers only: no file, no model, no thread. Every level (kernels/levels/*.cpp) is the same generic body
-// compiled for one instruction set; nothing above this header knows which one runs.
+// Layer: kernels. Numbers only: no file, no model, no thread. Every level (kernels/levels/*.cpp) is the same generic
+// body compiled for one instruction set; nothing above this header knows which one runs.
 //
 // Promises kept by every kernel:
-//  - one output element is computed in one fixed order, whatever rows, activations or threads surround it: `matmul` with one
-//    activation row and with 512 give the same bits for the same row. So no result depends on batch, chunk or thread count.
+//  - one output element is computed in one fixed order, whatever rows, activations or threads surround it: `matmul`
+//  with one
+//    activation row and with 512 give the same bits for the same row. So no result depends on batch, chunk or thread
+//    count.
 //  - integers are the same on all levels; floats differ between levels only by fused multiply-add and exp's last bits.
 //  - nothing allocates. Pointers need no alignment unless said.
 #pragma once
@@ -22,15 +24,15 @@ namespace hk::kernels {
 
 /// out[i * out_stride + r] = dot(weight row r, activation row i), for all r < rows, i < n.
 struct MatmulArgs {
-  const void* weights;       ///< first weight row, blocks as stored
-  std::size_t weight_stride; ///< bytes from one weight row to the next
-  std::size_t rows;          ///< weight rows in this call (any number >= 0; multiples of 32 are fastest)
-  std::size_t cols;          ///< elements a row; a multiple of the format's block
-  const void* activations;   ///< first activation record (kernels/activation.h), 64-byte aligned
+  const void* weights;        ///< first weight row, blocks as stored
+  std::size_t weight_stride;  ///< bytes from one weight row to the next
+  std::size_t rows;           ///< weight rows in this call (any number >= 0; multiples of 32 are fastest)
+  std::size_t cols;           ///< elements a row; a multiple of the format's block
+  const void* activations;    ///< first activation record (kernels/activation.h), 64-byte aligned
   std::size_t activation_stride;
-  std::size_t n;             ///< activation rows
+  std::size_t n;  ///< activation rows
   float* out;
-  std::size_t out_stride;    ///< floats from one activation's results to the next
+  std::size_t out_stride;  ///< floats from one activation's results to the next
 };
 using MatmulFn = void (*)(const MatmulArgs& args);
 
@@ -38,8 +40,8 @@ using MatmulFn = void (*)(const MatmulArgs& args);
 enum class KvType : std::uint8_t { kF32, kF16 };
 constexpr std::size_t kv_type_bytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
 
-/// Positions in one KV page. Partial results are formed per page and merged in page order, so the order of additions is a
-/// function of the position alone.
+/// Positions in one KV page. Partial results are formed per page and merged in page order, so the order of additions is
+/// a function of the position alone.
 inline constexpr std::size_t kKvPage = 256;
 /// Keys of 16 neighbouring positions are interleaved: a K page of one head is [kKvPage / 16][head_size][16], so that
 /// positions are SIMD lanes. A V page of one head is [kKvPage][value_size].
@@ -47,10 +49,10 @@ inline constexpr std::size_t kKeyGroup = 16;
 
 /// One page of one KV head against `n` query vectors that share it.
 struct AttendPageArgs {
-  const void* k;                 ///< [kKvPage / 16][head_size][16]
-  const void* v;                 ///< [kKvPage][value_size]
+  const void* k;  ///< [kKvPage / 16][head_size][16]
+  const void* v;  ///< [kKvPage][value_size]
   KvType type;
-  std::size_t head_size;         ///< of queries and keys
+  std::size_t head_size;  ///< of queries and keys
   std::size_t value_size;
   std::size_t n;                 ///< queries
   const float* const* q;         ///< n pointers to head_size floats, already multiplied by the attention scale
@@ -81,7 +83,8 @@ struct KernelTable {
   void (*add)(float* x, const float* y, std::size_t n);
   void (*add_scaled)(float* x, const float* y, float scale, std::size_t n);
   void (*scale)(float* x, float scale, std::size_t n);
-  /// out = silu(gate) * up; gelu with the tanh form; relu(gate)^2 * up. `up` may be null (then no product). out may be gate.
+  /// out = silu(gate) * up; gelu with the tanh form; relu(gate)^2 * up. `up` may be null (then no product). out may be
+  /// gate.
   void (*silu_mul)(const float* gate, const float* up, std::size_t n, float* out);
   void (*gelu_mul)(const float* gate, const float* up, std::size_t n, float* out);
   void (*relu2_mul)(const float* gate, const float* up, std::size_t n, float* out);
@@ -108,8 +111,9 @@ ActivationFormat activation_of(StorageType type);
 std::span<const KernelTable* const> usable_levels();
 /// Names of all levels compiled in, usable or not, best first.
 std::span<const std::string_view> compiled_levels();
-/// The level in use: the best usable one, or the one that HK_KERNELS names. When HK_KERNELS names a level that is unknown or
-/// that this CPU cannot run, returns null and `*why` (static text or thread-local) says so; the caller turns that into an error.
+/// The level in use: the best usable one, or the one that HK_KERNELS names. When HK_KERNELS names a level that is
+/// unknown or that this CPU cannot run, returns null and `*why` (static text or thread-local) says so; the caller turns
+/// that into an error.
 const KernelTable* select_level(std::string_view forced, const char** why);
 /// select_level(getenv("HK_KERNELS")), remembered; falls back to the best level when the variable is unusable.
 const KernelTable& kernels();

@@ -1,0 +1,31 @@
+# The level sources (kernels/isa/*.cpp), compiled once per ISA level into an object library and added to hk_kernels.
+#
+# Always optimised, whatever the build type: unoptimised inline functions would be emitted as weak symbols, which the linker
+# could merge into baseline code (tests/kernels/level_objects_test.py looks for them).
+file(GLOB level_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/isa/*.cpp)
+
+function(hk_kernel_level level)
+  cmake_parse_arguments(ARG "" "" "FLAGS;DEFINES" ${ARGN})
+  add_library(hk_kernels_${level} OBJECT ${level_sources})
+  target_include_directories(hk_kernels_${level} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(hk_kernels_${level} PRIVATE hk_options)
+  # -Wno-psabi: vector types only cross inlined calls here. Old-style casts convert between compiler and intrinsic vectors.
+  target_compile_options(hk_kernels_${level} PRIVATE -O3 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-psabi
+                                                     -Wno-unknown-warning-option ${ARG_FLAGS})
+  target_compile_definitions(hk_kernels_${level} PRIVATE HK_LEVEL=${level} ${ARG_DEFINES})
+  target_sources(hk_kernels PRIVATE $<TARGET_OBJECTS:hk_kernels_${level}>)
+  target_compile_definitions(hk_kernels PRIVATE HK_HAVE_${level})
+endfunction()
+
+hk_kernel_level(generic)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(avx2 -mavx2 -mfma -mf16c -mbmi -mbmi2)
+  set(avx512 ${avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mavx512cd -mprefer-vector-width=512)
+  hk_kernel_level(avx2 FLAGS ${avx2} DEFINES HK_ISA_AVX2)
+  hk_kernel_level(avx2_vnni FLAGS ${avx2} -mavxvnni DEFINES HK_ISA_AVX2 HK_ISA_VNNI)
+  hk_kernel_level(avx512 FLAGS ${avx512} DEFINES HK_ISA_AVX512)
+  hk_kernel_level(avx512_vnni FLAGS ${avx512} -mavx512vnni DEFINES HK_ISA_AVX512 HK_ISA_VNNI)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  hk_kernel_level(neon DEFINES HK_ISA_NEON)
+  hk_kernel_level(neon_dotprod FLAGS -march=armv8.2-a+dotprod DEFINES HK_ISA_NEON HK_ISA_DOTPROD)
+endif()

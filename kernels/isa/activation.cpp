@@ -1,0 +1,73 @@
+// Activation quantization of one ISA level (records of kernels/activation.h).
+#include "kernels/isa/level.h"
+#include "kernels/isa/vec.h"
+
+namespace hk::kernels {
+namespace {
+
+/// Quantizes `n` values (a multiple of 16) to codes under one scale, which it returns. A NaN or infinity anywhere makes
+/// the scale NaN, so that it shows in the results instead of vanishing.
+HK_INLINE float quantize_group(const float* x, int n, std::int8_t* codes) {
+  vf largest{}, poison{};
+  for (int i = 0; i < n; i += W) {
+    const vf v = load_f(x + i);
+    largest = max_f(abs_f(v), largest);
+    poison += v * 0.0f;
+  }
+  const float peak = max_lanes(largest);
+  const float poisoned = sum_lanes(poison);
+  // below 2^-110 the reciprocal is no longer safe and the values no longer matter
+  const bool zero = !(peak > 0x1p-110f);
+  const float inverse = zero ? 0.0f : 127.0f / peak;
+  for (int i = 0; i < n; i += W) {
+    const vf scaled = round_even(load_f(x + i) * inverse);
+    const vi code = __builtin_convertvector(select(abs_f(scaled) <= 127.0f, scaled, vf{}), vi);
+    for (int lane = 0; lane < W; ++lane) codes[i + lane] = static_cast<std::int8_t>(code[lane]);
+  }
+  return (zero ? 0.0f : peak / 127.0f) + poisoned;
+}
+
+HK_INLINE int sum_codes(const std::int8_t* codes, int n) {
+  int sum = 0;
+  for (int i = 0; i < n; ++i) sum += codes[i];
+  return sum;
+}
+
+HK_INLINE void clear(std::uint8_t* record, std::size_t from, std::size_t to) {
+  for (std::size_t i = from; i < to; ++i) record[i] = 0;
+}
+
+}  // namespace
+
+namespace HK_LEVEL {
+
+void quantize_row(ActivationFormat format, const float* x, std::size_t cols, void* record) {
+  auto* bytes = static_cast<std::uint8_t*>(record);
+  auto* codes = static_cast<std::int8_t*>(record);
+  const ActivationLayout layout = activation_layout(format, cols);
+  if (format == ActivationFormat::kQ8x32) {
+    for (std::size_t b = 0; b < cols / 32; ++b) {
+      const float scale = quantize_group(x + 32 * b, 32, codes + 32 * b);
+      const std::int32_t sum = sum_codes(codes + 32 * b, 32);
+      __builtin_memcpy(bytes + layout.scales + 4 * b, &scale, 4);
+      __builtin_memcpy(bytes + layout.sums + 4 * b, &sum, 4);
+    }
+    clear(bytes, layout.sums + cols / 32 * 4, layout.stride);
+  } else if (format == ActivationFormat::kQ8x256) {
+    for (std::size_t b = 0; b < cols / 256; ++b) {
+      const float scale = quantize_group(x + 256 * b, 256, codes + 256 * b);
+      std::int16_t sums[kSuperSums];
+      for (int g = 0; g < 16; ++g) sums[g] = static_cast<std::int16_t>(sum_codes(codes + 256 * b + 16 * g, 16));
+      for (int g = 0; g < 8; ++g) sums[16 + g] = static_cast<std::int16_t>(sums[2 * g] + sums[2 * g + 1]);
+      __builtin_memcpy(bytes + layout.scales + 4 * b, &scale, 4);
+      __builtin_memcpy(bytes + layout.sums + kSuperSums * 2 * b, sums, sizeof sums);
+    }
+    clear(bytes, layout.sums + cols / 256 * kSuperSums * 2, layout.stride);
+  } else {
+    __builtin_memcpy(bytes, x, cols * sizeof(float));
+    clear(bytes, cols * sizeof(float), layout.stride);
+  }
+}
+
+}  // namespace HK_LEVEL
+}  // namespace hk::kernels

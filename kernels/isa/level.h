@@ -1,0 +1,34 @@
+// What the sources of one ISA level define for each other: everything lives in the namespace named after the level.
+//
+// Part of the level sources; HK_LEVEL is the level's name (kernels/levels.cmake).
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace hk::kernels::HK_LEVEL {
+
+void quantize_row(ActivationFormat format, const float* x, std::size_t cols, void* record);
+MatmulFn matmul(StorageType type);
+
+void rms_norm(const float* x, const float* weight, float eps, std::size_t n, float* out);
+void layer_norm(const float* x, const float* weight, const float* bias, float eps, std::size_t n, float* out);
+void add(float* x, const float* y, std::size_t n);
+void add_scaled(float* x, const float* y, float scale, std::size_t n);
+void scale(float* x, float scale, std::size_t n);
+void silu_mul(const float* gate, const float* up, std::size_t n, float* out);
+void gelu_mul(const float* gate, const float* up, std::size_t n, float* out);
+void relu2_mul(const float* gate, const float* up, std::size_t n, float* out);
+void rope_adjacent(float* head, const float* cos, const float* sin, std::size_t n_rot);
+void rope_halves(float* head, const float* cos, const float* sin, std::size_t n_rot);
+void softmax(float* x, std::size_t n);
+
+void store_key(const float* k, std::size_t head_size, KvType type, std::size_t position, void* page);
+void store_value(const float* v, std::size_t value_size, KvType type, std::size_t position, void* page);
+void attend_page(const AttendPageArgs& args);
+void attend_merge(float* max, float* sum, float* acc, float page_max, float page_sum, const float* page_acc,
+                  std::size_t value_size);
+
+/// The level's table.
+extern const KernelTable kTable;
+
+}  // namespace hk::kernels::HK_LEVEL

@@ -1,0 +1,57 @@
+// Exponential and its relatives for one ISA level, accurate to about two units in the last place.
+//
+// Part of the level sources (see vec.h).
+#pragma once
+
+#include "kernels/isa/vec.h"
+
+namespace hk::kernels {
+namespace {
+
+/// e^x: range reduction to |r| <= ln(2)/2, Taylor polynomial of degree 7 (next term below 6e-9), exponent by bits.
+/// Zero below -87.3 (where results would be subnormal), infinity above 88.7.
+HK_INLINE vf exp_f(vf x) {
+  const vf clamped = min_f(max_f(x, set_f(-87.3f)), set_f(88.7f));
+  const vf n = round_even(clamped * 1.44269504088896341f);
+  // ln(2) in two parts: the first has few bits, so that n * high is exact
+  vf r = fma(n, set_f(-0.693359375f), clamped);
+  r = fma(n, set_f(2.12194440e-4f), r);
+  vf p = set_f(1.0f / 5040.0f);
+  p = fma(p, r, set_f(1.0f / 720.0f));
+  p = fma(p, r, set_f(1.0f / 120.0f));
+  p = fma(p, r, set_f(1.0f / 24.0f));
+  p = fma(p, r, set_f(1.0f / 6.0f));
+  p = fma(p, r, set_f(0.5f));
+  p = fma(p, r, set_f(1.0f));
+  p = fma(p, r, set_f(1.0f));
+  const vi exponent = __builtin_convertvector(n, vi);
+  // two factors: n may be 128
+  const vi half = exponent >> 1;
+  vf y = p * as_f((half + 127) << 23) * as_f((exponent - half + 127) << 23);
+  y = select(x < -87.3f, vf{}, y);
+  y = select(x > 88.7f, set_f(__builtin_inff()), y);
+  return select(x == x, y, x);
+}
+
+HK_INLINE vf sigmoid_f(vf x) { return 1.0f / (1.0f + exp_f(-x)); }
+/// Absolute error below 2e-7.
+HK_INLINE vf tanh_f(vf x) { return 2.0f * sigmoid_f(2.0f * x) - 1.0f; }
+
+/// Calls body(index, lanes) for runs of W, then once for the rest.
+template <typename Body>
+HK_INLINE void for_lanes(std::size_t n, const Body& body) {
+  std::size_t i = 0;
+  for (; i + W <= n; i += W) body(i, W);
+  if (i < n) body(i, static_cast<int>(n - i));
+}
+HK_INLINE vf load_some(const float* p, int count) { return count == W ? load_f(p) : load_first(p, count); }
+HK_INLINE void store_some(float* p, vf v, int count) {
+  if (count == W) {
+    store_f(p, v);
+  } else {
+    store_first(p, v, count);
+  }
+}
+
+}  // namespace
+}  // namespace hk::kernels
