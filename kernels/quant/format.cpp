@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "kernels/quant/decode.h"
+#include "kernels/quant/encode.h"
 
 namespace hk::kernels {
 namespace {
@@ -14,9 +15,9 @@ namespace {
 // type, name, class, block elements, block bytes, GGUF number, activation, decode, encode
 // clang-format off
 constexpr Format kFormats[] = {
-    {StorageType::kF32, "f32", StorageClass::kDense, 1, 4, 0, ActivationFormat::kF32, decode_f32, nullptr},
-    {StorageType::kF16, "f16", StorageClass::kDense, 1, 2, 1, ActivationFormat::kF32, decode_f16, nullptr},
-    {StorageType::kBF16, "bf16", StorageClass::kDense, 1, 2, 30, ActivationFormat::kF32, decode_bf16, nullptr},
+    {StorageType::kF32, "f32", StorageClass::kDense, 1, 4, 0, ActivationFormat::kF32, decode_f32, encode_f32},
+    {StorageType::kF16, "f16", StorageClass::kDense, 1, 2, 1, ActivationFormat::kF32, decode_f16, encode_f16},
+    {StorageType::kBF16, "bf16", StorageClass::kDense, 1, 2, 30, ActivationFormat::kF32, decode_bf16, encode_bf16},
     {StorageType::kFP8E4M3, "fp8_e4m3", StorageClass::kDense, 1, 1, -1, ActivationFormat::kNone, decode_fp8_e4m3, nullptr},
     {StorageType::kFP8E5M2, "fp8_e5m2", StorageClass::kDense, 1, 1, -1, ActivationFormat::kNone, decode_fp8_e5m2, nullptr},
     {StorageType::kInt8, "int8", StorageClass::kDense, 1, 1, 24, ActivationFormat::kNone, decode_int8, nullptr},
@@ -34,12 +35,12 @@ constexpr Format kFormats[] = {
     {StorageType::kDQ6, "dq6", StorageClass::kOpaque, 0, 0, -1, ActivationFormat::kNone, nullptr, nullptr},
     {StorageType::kDQ12, "dq12", StorageClass::kOpaque, 0, 0, -1, ActivationFormat::kNone, nullptr, nullptr},
     {StorageType::kDQT, "dqt", StorageClass::kDual, 0, 0, -1, ActivationFormat::kNone, nullptr, nullptr},
-    {StorageType::kQ4_0, "q4_0", StorageClass::kBlock, 32, 18, 2, ActivationFormat::kQ8x32, decode_q4_0, nullptr},
-    {StorageType::kQ8_0, "q8_0", StorageClass::kBlock, 32, 34, 8, ActivationFormat::kQ8x32, decode_q8_0, nullptr},
-    {StorageType::kQ4_1, "q4_1", StorageClass::kBlock, 32, 20, 3, ActivationFormat::kQ8x32, decode_q4_1, nullptr},
-    {StorageType::kQ5_0, "q5_0", StorageClass::kBlock, 32, 22, 6, ActivationFormat::kQ8x32, decode_q5_0, nullptr},
-    {StorageType::kQ5_1, "q5_1", StorageClass::kBlock, 32, 24, 7, ActivationFormat::kQ8x32, decode_q5_1, nullptr},
-    {StorageType::kQ8_1, "q8_1", StorageClass::kBlock, 32, 36, 9, ActivationFormat::kNone, decode_q8_1, nullptr},
+    {StorageType::kQ4_0, "q4_0", StorageClass::kBlock, 32, 18, 2, ActivationFormat::kQ8x32, decode_q4_0, encode_q4_0},
+    {StorageType::kQ8_0, "q8_0", StorageClass::kBlock, 32, 34, 8, ActivationFormat::kQ8x32, decode_q8_0, encode_q8_0},
+    {StorageType::kQ4_1, "q4_1", StorageClass::kBlock, 32, 20, 3, ActivationFormat::kQ8x32, decode_q4_1, encode_q4_1},
+    {StorageType::kQ5_0, "q5_0", StorageClass::kBlock, 32, 22, 6, ActivationFormat::kQ8x32, decode_q5_0, encode_q5_0},
+    {StorageType::kQ5_1, "q5_1", StorageClass::kBlock, 32, 24, 7, ActivationFormat::kQ8x32, decode_q5_1, encode_q5_1},
+    {StorageType::kQ8_1, "q8_1", StorageClass::kBlock, 32, 36, 9, ActivationFormat::kNone, decode_q8_1, encode_q8_1},
     {StorageType::kSparseF16, "sparse_f16", StorageClass::kSparse, 0, 0, -1, ActivationFormat::kNone, nullptr, nullptr},
     {StorageType::kSparseDQ8, "sparse_dq8", StorageClass::kOpaque, 0, 0, -1, ActivationFormat::kNone, nullptr, nullptr},
     {StorageType::kSparse2_4, "sparse_2_4", StorageClass::kSparse, 0, 0, -1, ActivationFormat::kNone, nullptr, nullptr},
@@ -47,25 +48,25 @@ constexpr Format kFormats[] = {
     {StorageType::kNullRef, "null_ref", StorageClass::kVirtual, 0, 0, -1, ActivationFormat::kNone, nullptr, nullptr},
     {StorageType::kSharedRef, "shared_ref", StorageClass::kVirtual, 0, 0, -1, ActivationFormat::kNone, nullptr, nullptr},
     {StorageType::kLoraRef, "lora_ref", StorageClass::kOpaque, 0, 0, -1, ActivationFormat::kNone, nullptr, nullptr},
-    {StorageType::kQ2_K, "q2_k", StorageClass::kBlock, 256, 84, 10, ActivationFormat::kQ8x256, decode_q2_k, nullptr},
-    {StorageType::kQ3_K, "q3_k", StorageClass::kBlock, 256, 110, 11, ActivationFormat::kQ8x256, decode_q3_k, nullptr},
-    {StorageType::kQ4_K, "q4_k", StorageClass::kBlock, 256, 144, 12, ActivationFormat::kQ8x256, decode_q4_k, nullptr},
-    {StorageType::kQ5_K, "q5_k", StorageClass::kBlock, 256, 176, 13, ActivationFormat::kQ8x256, decode_q5_k, nullptr},
-    {StorageType::kQ6_K, "q6_k", StorageClass::kBlock, 256, 210, 14, ActivationFormat::kQ8x256, decode_q6_k, nullptr},
-    {StorageType::kQ8_K, "q8_k", StorageClass::kBlock, 256, 292, 15, ActivationFormat::kNone, decode_q8_k, nullptr},
+    {StorageType::kQ2_K, "q2_k", StorageClass::kBlock, 256, 84, 10, ActivationFormat::kQ8x256, decode_q2_k, encode_q2_k},
+    {StorageType::kQ3_K, "q3_k", StorageClass::kBlock, 256, 110, 11, ActivationFormat::kQ8x256, decode_q3_k, encode_q3_k},
+    {StorageType::kQ4_K, "q4_k", StorageClass::kBlock, 256, 144, 12, ActivationFormat::kQ8x256, decode_q4_k, encode_q4_k},
+    {StorageType::kQ5_K, "q5_k", StorageClass::kBlock, 256, 176, 13, ActivationFormat::kQ8x256, decode_q5_k, encode_q5_k},
+    {StorageType::kQ6_K, "q6_k", StorageClass::kBlock, 256, 210, 14, ActivationFormat::kQ8x256, decode_q6_k, encode_q6_k},
+    {StorageType::kQ8_K, "q8_k", StorageClass::kBlock, 256, 292, 15, ActivationFormat::kNone, decode_q8_k, encode_q8_k},
     {StorageType::kIQ1_S, "iq1_s", StorageClass::kBlock, 256, 50, 19, ActivationFormat::kQ8x256, decode_iq1_s, nullptr},
     {StorageType::kIQ1_M, "iq1_m", StorageClass::kBlock, 256, 56, 29, ActivationFormat::kQ8x256, decode_iq1_m, nullptr},
     {StorageType::kIQ2_XXS, "iq2_xxs", StorageClass::kBlock, 256, 66, 16, ActivationFormat::kQ8x256, decode_iq2_xxs, nullptr},
     {StorageType::kIQ2_XS, "iq2_xs", StorageClass::kBlock, 256, 74, 17, ActivationFormat::kQ8x256, decode_iq2_xs, nullptr},
     {StorageType::kIQ3_XXS, "iq3_xxs", StorageClass::kBlock, 256, 98, 18, ActivationFormat::kQ8x256, decode_iq3_xxs, nullptr},
-    {StorageType::kIQ4_NL, "iq4_nl", StorageClass::kBlock, 32, 18, 20, ActivationFormat::kQ8x32, decode_iq4_nl, nullptr},
-    {StorageType::kIQ4_XS, "iq4_xs", StorageClass::kBlock, 256, 136, 23, ActivationFormat::kQ8x256, decode_iq4_xs, nullptr},
+    {StorageType::kIQ4_NL, "iq4_nl", StorageClass::kBlock, 32, 18, 20, ActivationFormat::kQ8x32, decode_iq4_nl, encode_iq4_nl},
+    {StorageType::kIQ4_XS, "iq4_xs", StorageClass::kBlock, 256, 136, 23, ActivationFormat::kQ8x256, decode_iq4_xs, encode_iq4_xs},
     {StorageType::kIQ2_S, "iq2_s", StorageClass::kBlock, 256, 82, 22, ActivationFormat::kQ8x256, decode_iq2_s, nullptr},
     {StorageType::kIQ3_S, "iq3_s", StorageClass::kBlock, 256, 110, 21, ActivationFormat::kQ8x256, decode_iq3_s, nullptr},
-    {StorageType::kTQ1_0, "tq1_0", StorageClass::kBlock, 256, 54, 34, ActivationFormat::kQ8x256, decode_tq1_0, nullptr},
-    {StorageType::kTQ2_0, "tq2_0", StorageClass::kBlock, 256, 66, 35, ActivationFormat::kQ8x256, decode_tq2_0, nullptr},
-    {StorageType::kMXFP4, "mxfp4", StorageClass::kBlock, 32, 17, 39, ActivationFormat::kQ8x32, decode_mxfp4, nullptr},
-    {StorageType::kNVFP4, "nvfp4", StorageClass::kBlock, 64, 36, 40, ActivationFormat::kQ8x32, decode_nvfp4, nullptr},
+    {StorageType::kTQ1_0, "tq1_0", StorageClass::kBlock, 256, 54, 34, ActivationFormat::kQ8x256, decode_tq1_0, encode_tq1_0},
+    {StorageType::kTQ2_0, "tq2_0", StorageClass::kBlock, 256, 66, 35, ActivationFormat::kQ8x256, decode_tq2_0, encode_tq2_0},
+    {StorageType::kMXFP4, "mxfp4", StorageClass::kBlock, 32, 17, 39, ActivationFormat::kQ8x32, decode_mxfp4, encode_mxfp4},
+    {StorageType::kNVFP4, "nvfp4", StorageClass::kBlock, 64, 36, 40, ActivationFormat::kQ8x32, decode_nvfp4, encode_nvfp4},
 };
 // clang-format on
 
