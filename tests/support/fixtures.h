@@ -92,12 +92,12 @@ class TemporaryFolder {
 
 }  // namespace hk::test
 
-/// Declares `path` for shared/<relative>; skips the test loudly (or fails it) when the data is absent.
-#define HK_FIXTURE(path, relative)                                                                       \
-  const std::filesystem::path path = ::hk::test::find_data(relative);                                    \
-  if (path.empty()) {                                                                                    \
+/// Declares `variable`, a path, for shared/<relative>; skips the test loudly (or fails it) when the data is absent.
+#define HK_FIXTURE(variable, relative)                                                                         \
+  const std::filesystem::path variable = ::hk::test::find_data(relative);                                      \
+  if (variable.empty()) {                                                                                      \
     if (std::getenv("HK_REQUIRE_FIXTURES") != nullptr) FAIL() << "required fixture is absent: " << (relative); \
-    std::cerr << "\n*** SKIPPED, reference data absent: " << ::hk::test::shared_root() / (relative)      \
-              << " (set HK_SHARED) ***\n\n";                                                             \
-    GTEST_SKIP() << "reference data absent: " << (relative);                                             \
+    std::cerr << "\n*** SKIPPED, reference data absent: " << ::hk::test::shared_root() / (relative)            \
+              << " (set HK_SHARED) ***\n\n";                                                                   \
+    GTEST_SKIP() << "reference data absent: " << (relative);                                                   \
   }
