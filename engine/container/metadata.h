@@ -43,6 +43,9 @@ class StringArray {
   std::shared_ptr<std::vector<std::byte>> owned_;  // json spelling: a blob built at first use
 };
 
+/// "" when the value is what its type says (length, UTF-8, json syntax), else what is wrong. Bytes are always fine.
+std::string value_problem(const MetadataEntry& entry);
+
 /// All pairs of a model in file order. Copies are cheap views; the reader that made it must outlive it.
 /// Getters throw hk::Error (file, key, found and expected type) when the key exists with an unsuitable type or a broken value;
 /// they return nullopt when the key is absent.
@@ -65,7 +68,7 @@ class Metadata {
   bool is_array(std::string_view key) const;  ///< blob or json array
   /// Number of elements of an array value, 0 when it is none.
   std::size_t array_size(std::string_view key) const;
-  /// Value for people: strings quoted, arrays shortened to `max_items` elements, bytes as a size.
+  /// Value for people: strings quoted, arrays shortened to `max_items` elements and texts in proportion, bytes as a size.
   std::string to_text(const MetadataEntry& entry, std::size_t max_items = 8) const;
 
   // --- for readers ---
@@ -77,6 +80,11 @@ class Metadata {
   void index();
 
  private:
+  [[noreturn]] void fail(const MetadataEntry& entry, std::string_view expected, std::string_view found = {}) const;
+  const MetadataEntry* checked(std::string_view key, std::string_view expected) const;
+  template <typename T>
+  std::span<const T> numbers_in_place(std::string_view key, std::uint8_t kind) const;
+
   std::string file_;
   std::vector<MetadataEntry> entries_;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> index_;

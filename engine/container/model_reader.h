@@ -49,6 +49,9 @@ struct TensorView {
   float sparsity_ratio = 0;
   std::uint64_t file_offset = 0;        ///< of `data`, for listings
   std::uint32_t shard = 0;              ///< index of the file the payload lies in
+  /// A shared_ref (tied weights): name of the tensor it shares its payload with, else "". Type, layout and sparsity above are
+  /// then the target's, so that users need not care.
+  std::string_view shared_with;
   /// Why the entry cannot be used, "" when it can: unknown type, layout or sparsity, sizes that contradict the shape,
   /// dangling shared reference. A reader lists such a tensor; whoever uses it throws hk::Error with this sentence.
   std::string problem;
