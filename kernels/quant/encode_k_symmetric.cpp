@@ -76,7 +76,8 @@ float fit_six_bits(const float* x, int* codes) {
     for (unsigned i = 0; i < kGroup; ++i) codes[i] = -32;
     return 0.0f;
   }
-  Sums best;
+  float best_scale = 0.0f;
+  float best_score = 0.0f;  // product^2 / square of the best trial
   const auto attempt = [&](int k) {
     const float inverse_scale = -(32.0f + kTrialStep * static_cast<float>(k)) / largest;
     int trial[kGroup];
@@ -85,14 +86,15 @@ float fit_six_bits(const float* x, int* codes) {
       trial[i] = round_even(inverse_scale * x[i], -32, 31);
       sums.add(x[i], trial[i]);
     }
-    if (k != 0 && !sums.better_than(best)) return;
-    best = sums;
+    if (k != 0 && !(sums.product * sums.product > best_score * sums.square)) return;
+    best_scale = sums.scale();
+    best_score = best_scale * sums.product;
     std::memcpy(codes, trial, sizeof(trial));
   };
   attempt(0);
   for (int k = -kTrials; k <= kTrials; ++k)
     if (k != 0) attempt(k);
-  return best.scale();
+  return best_scale;
 }
 
 /// Group scales to codes bottom..top, the largest magnitude to `bottom`. Returns the f16 super-block scale.
