@@ -17,6 +17,7 @@
 #include "cli/commands.h"
 #include "cli/text.h"
 #include "engine/container/gguf_reader.h"
+#include "engine/container/hk_reader.h"
 #include "engine/container/model_reader.h"
 
 namespace hk::cli {
@@ -62,16 +63,16 @@ struct Totals {
 Totals add_up(const ModelReader& model) {
   Totals totals;
   for (const auto& tensor : model.tensors()) {
+    if (!tensor.problem.empty()) ++totals.problems;
+    // A shared reference names weights that are counted where they lie; sizes of a broken entry mean nothing.
+    if (!tensor.shared_with.empty() || tensor.type == engine::StorageType::kSharedRef || !tensor.problem.empty())
+      continue;
     auto& use = totals.types[std::string(kernels::storage_type_name(tensor.type))];
     ++use.tensors;
     use.elements += tensor.elements();
     use.bytes += tensor_bytes(tensor);
-    // A shared reference names weights that were counted where they lie.
-    if (tensor.type != engine::StorageType::kSharedRef) {
-      totals.parameters += tensor.elements();
-      totals.bytes += tensor_bytes(tensor);
-    }
-    if (!tensor.problem.empty()) ++totals.problems;
+    totals.parameters += tensor.elements();
+    totals.bytes += tensor_bytes(tensor);
   }
   return totals;
 }
@@ -145,6 +146,7 @@ Json tensor_json(const TensorView& tensor) {
   if (!tensor.residual.empty()) json["residual_bytes"] = tensor.residual.size();
   if (tensor.tile_layout != engine::TileLayout::kRowMajor) json["tile_layout"] = static_cast<int>(tensor.tile_layout);
   if (tensor.sparsity != engine::Sparsity::kNone) json["sparsity"] = static_cast<int>(tensor.sparsity);
+  if (!tensor.shared_with.empty()) json["shared_with"] = tensor.shared_with;
   if (!tensor.problem.empty()) json["problem"] = tensor.problem;
   return json;
 }
@@ -178,6 +180,19 @@ HeaderFields header_fields(const ModelReader& model) {
   HeaderFields fields;
   if (const auto* gguf = dynamic_cast<const engine::GgufReader*>(&model)) {
     fields = {{"version", gguf->version()}, {"alignment", gguf->alignment()}, {"splits", gguf->files().size()}};
+  }
+  if (const auto* hk = dynamic_cast<const engine::HkReader*>(&model)) {
+    const auto& header = hk->header();
+    fields = {{"version", fmt::format("{}.{}", header.version_major, header.version_minor)},
+              {"flags", engine::hk_flag_names(header.flags)},
+              {"alignment", header.alignment},
+              {"shards", header.shards()},
+              {"metadata_offset", header.metadata_offset},
+              {"metadata_size", header.metadata_size},
+              {"tensor_toc_offset", header.tensor_toc_offset},
+              {"tensor_toc_size", header.tensor_toc_size},
+              {"tensor_data_offset", header.tensor_data_offset},
+              {"appendix_offset", header.appendix_offset}};
   }
   fields.emplace_back("metadata_pairs", model.metadata().entries().size());
   fields.emplace_back("tensors", model.tensors().size());
@@ -217,6 +232,7 @@ void print_listing(const ModelReader& model, const Totals& totals, const HeaderF
                        kernels::storage_type_name(tensor.type), tensor.shape_text(), shape_width,
                        grouped(tensor_bytes(tensor)), grouped(tensor.file_offset));
     if (tensor.shard != 0) out += fmt::format("  file {}", tensor.shard + 1);
+    if (!tensor.shared_with.empty()) out += fmt::format("  shares {}", printable(tensor.shared_with));
     if (!tensor.problem.empty()) out += fmt::format("  PROBLEM: {}", printable(tensor.problem));
     out += '\n';
   }

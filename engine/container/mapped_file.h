@@ -30,4 +30,8 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
+/// Tells the system that these bytes of a mapping were read and will not be soon again, so that walking through a large
+/// file does not fill memory. They stay readable. Only for bytes of a MappedFile.
+void release_pages(std::span<const std::byte> bytes);
+
 }  // namespace hk::engine

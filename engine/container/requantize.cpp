@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/container/mapped_file.h"
 
 namespace hk::engine {
 namespace {
@@ -16,10 +17,11 @@ namespace {
 using kernels::find_format;
 using kernels::Format;
 
-/// Elements that are decoded at once: 16 MiB as f32, and enough pieces to share out among threads.
-constexpr std::size_t kBatchElements = std::size_t{4} << 20;
+/// Elements that are decoded at once: 2 MiB as f32, enough pieces to share out among threads, and done well within 100 ms by the
+/// slowest encoder.
+constexpr std::size_t kBatchElements = std::size_t{512} << 10;
 /// Elements of one piece of work. A whole number of blocks of every type.
-constexpr std::size_t kPieceElements = std::size_t{64} << 10;
+constexpr std::size_t kPieceElements = std::size_t{16} << 10;
 
 /// Parts of names of matrices that are not plain products with activations, or so small and touchy that no file
 /// quantizes them: norms, routers, convolutions, mixing vectors of recurrent models, low-rank side paths, position
@@ -130,6 +132,7 @@ void reencode(const TensorView& tensor, StorageType type, const ParallelFor& par
       to.encode(values.data() + first, blocks.data() + first / to.block_elements * to.block_bytes, size);
     });
     sink(std::span(blocks).first(count / to.block_elements * to.block_bytes));
+    release_pages({source, count / from.block_elements * from.block_bytes});
   }
 }
 
