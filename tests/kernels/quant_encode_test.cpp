@@ -52,6 +52,35 @@ TEST(QuantEncode, ExactRecipesGiveTheReferenceBytes) {
   }
 }
 
+TEST(QuantEncode, Nvfp4ScaleBytesAtTheEdgesOfE4M3) {
+  const Format* format = find_format(std::string_view("nvfp4"));
+  const std::map<float, int> expected = {
+      {0.0f, 0x00},    {0x1p-11f, 0x00}, {0x1p-10f, 0x01}, {7.25f * 0x1p-9f, 0x07}, {7.75f * 0x1p-9f, 0x07},
+      {0x1p-6f, 0x08}, {1.0f, 0x38},     {1.0625f, 0x39},  {1.96875f, 0x40},        {240.0f, 0x77},
+      {247.5f, 0x77},  {248.0f, 0x7E},   {256.0f, 0x7E},   {448.0f, 0x7E},          {1e6f, 0x7E},
+  };
+  for (const auto& [scale, byte] : expected) {
+    std::vector<float> values(64, 0.0f);
+    values[17] = -6 * scale;  // in the second of four sub-blocks
+    const auto block = encode(*format, values);
+    EXPECT_EQ(block[0], 0) << scale;
+    EXPECT_EQ(block[1], byte) << scale;
+  }
+}
+
+TEST(QuantEncode, Mxfp4ScaleIsThePowerOfTwoOfTheLargestMagnitude) {
+  const Format* format = find_format(std::string_view("mxfp4"));
+  const std::map<float, int> expected = {
+      {0.0f, 0},   {0x1p-149f, 0}, {0x1p-125f, 0}, {0x1p-124f, 1}, {0.99f, 124},
+      {1.0f, 125}, {7.9f, 127},    {8.0f, 128},    {0x1p20f, 145}, {std::nextafter(0x1p20f, 0.0f), 145},
+  };
+  for (const auto& [magnitude, e] : expected) {
+    std::vector<float> values(32, 0.0f);
+    values[31] = -magnitude;
+    EXPECT_EQ(encode(*format, values)[0], e) << magnitude;
+  }
+}
+
 TEST(QuantEncode, SearchesAreAsGoodAsTheReference) {
   HK_FIXTURE(folder, "fixtures/quants");
   constexpr double kAllowed = 1.02;  // compilers that fuse operations land on other codes
