@@ -30,6 +30,7 @@ struct ModelInfo {
   std::uint64_t parameters = 0;
   std::uint64_t weight_bytes = 0;            ///< bytes of all tensors that a forward pass can touch
   std::uint64_t weight_bytes_per_token = 0;  ///< bytes read to decode one token
+  std::vector<std::string> remarks;          ///< what the file holds but the model does not use, one sentence each
 };
 
 struct SequenceOptions {

@@ -1,0 +1,231 @@
+// Attention over the paged cache (see attend.h).
+#include "models/attend.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hk::models {
+
+using kernels::kKvPage;
+
+namespace {
+
+// Queries that share one reading of a page: enough to hide the load of keys, few enough for their sums to stay in L1.
+constexpr std::size_t kQueriesABlock = 32;
+// Partial results of a split context may take this many floats (16 MiB); beyond, tasks walk their pages themselves.
+constexpr std::size_t kMaxPartials = std::size_t{4} << 20;
+
+std::size_t first_visible(const AttentionSpec& spec, std::size_t position) {
+  std::size_t first = 0;
+  if (spec.window != 0 && position >= spec.window) first = position + 1 - spec.window;
+  if (spec.block != 0) first = std::max(first, position / spec.block * spec.block);
+  return first;
+}
+
+std::size_t group_of(const AttentionSpec& spec) { return spec.heads / spec.kv_heads; }
+
+std::size_t head_of(const AttentionSpec& spec, std::size_t kv_head, std::size_t member) {
+  return spec.strided_heads ? member * spec.kv_heads + kv_head : kv_head * group_of(spec) + member;
+}
+
+}  // namespace
+
+Attention::Attention(const ModelSpec& spec, const kernels::KernelTable& kernels, engine::ThreadPool& pool)
+    : kernels_(kernels), pool_(pool) {
+  std::size_t queries = kQueriesABlock;
+  std::size_t value_length = 0;
+  for (const LayerSpec& layer : spec.layers) {
+    if (layer.mixer != MixerKind::kAttention) continue;
+    queries = std::max(queries, group_of(layer.attention));
+    value_length = std::max(value_length, layer.attention.value_length);
+  }
+  scratch_.resize(static_cast<std::size_t>(pool.threads()));
+  for (Scratch& s : scratch_) {
+    s.q.resize(queries);
+    s.first.resize(queries);
+    s.last.resize(queries);
+    for (std::vector<float>* values : {&s.page_max, &s.page_sum, &s.max, &s.sum, &s.slope}) values->resize(queries);
+    s.distance.resize(queries);
+    s.page_acc.resize(queries);
+    s.acc = engine::AlignedBuffer<float>(queries * value_length, "attention sums");
+  }
+}
+
+std::size_t Attention::bytes() const {
+  std::size_t bytes = partials_.bytes();
+  for (const Scratch& s : scratch_) bytes += s.acc.bytes();
+  return bytes;
+}
+
+Attention::PageRange Attention::pages_of(const AttentionSpec& spec, const Block& block) {
+  const std::size_t position = block.segment->position + block.row;
+  return {first_visible(spec, position) / kKvPage, (position + block.rows - 1) / kKvPage + 1};
+}
+
+/// One kernel call: all queries of the block against one page. acc, max and sum have a place for each query.
+void Attention::attend(const AttentionSpec& spec, const Block& block, std::size_t kv_head, std::size_t page,
+                       const Rows& q, Scratch& s, float* acc, float* max, float* sum) const {
+  const std::size_t group = group_of(spec);
+  const std::size_t base = page * kKvPage;
+  for (std::size_t r = 0; r < block.rows; ++r) {
+    const std::size_t position = block.segment->position + block.row + r;
+    const std::size_t from = std::clamp(first_visible(spec, position), base, base + kKvPage) - base;
+    const std::size_t to = std::clamp(position + 1, base, base + kKvPage) - base;
+    const float* row = q[block.segment->first_row + block.row + r];
+    for (std::size_t g = 0; g < group; ++g) {
+      const std::size_t i = r * group + g;
+      const std::size_t head = head_of(spec, kv_head, g);
+      s.q[i] = row + head * spec.key_length;
+      s.first[i] = static_cast<std::uint16_t>(from);
+      s.last[i] = static_cast<std::uint16_t>(to);
+      s.page_acc[i] = acc + i * spec.value_length;
+      if (spec.slopes == nullptr) continue;
+      s.slope[i] = spec.slopes[head];
+      s.distance[i] = static_cast<std::int32_t>(static_cast<std::int64_t>(base) - static_cast<std::int64_t>(position));
+    }
+  }
+  kernels::AttendPageArgs args;
+  args.k = std::as_const(*block.segment->sequence).keys(spec.kv_slot, kv_head, page);
+  args.v = std::as_const(*block.segment->sequence).values(spec.kv_slot, kv_head, page);
+  args.type = block.segment->sequence->kv_type();
+  args.head_size = spec.key_length;
+  args.value_size = spec.value_length;
+  args.n = block.rows * group;
+  args.q = s.q.data();
+  args.first = s.first.data();
+  args.last = s.last.data();
+  args.softcap = spec.softcap;
+  args.slope = spec.slopes == nullptr ? nullptr : s.slope.data();
+  args.distance = spec.slopes == nullptr ? nullptr : s.distance.data();
+  args.max = max;
+  args.sum = sum;
+  args.acc = s.page_acc.data();
+  kernels_.attend_page(args);
+}
+
+/// Folds a page into the running result, whose sums lie in `out`. Pages in which a query sees nothing take no part.
+void Attention::merge(const AttentionSpec& spec, const Block& block, std::size_t kv_head, std::size_t page,
+                      const float* acc, const float* page_max, const float* page_sum, float* max, float* sum,
+                      const Rows& out) const {
+  const std::size_t group = group_of(spec);
+  for (std::size_t r = 0; r < block.rows; ++r) {
+    const std::size_t position = block.segment->position + block.row + r;
+    if (position < page * kKvPage || first_visible(spec, position) >= (page + 1) * kKvPage) continue;
+    float* row = out[block.segment->first_row + block.row + r];
+    for (std::size_t g = 0; g < group; ++g) {
+      const std::size_t i = r * group + g;
+      kernels_.attend_merge(&max[i], &sum[i], row + head_of(spec, kv_head, g) * spec.value_length, page_max[i],
+                            page_sum[i], acc + i * spec.value_length, spec.value_length);
+    }
+  }
+}
+
+void Attention::start(const AttentionSpec& spec, const Block& block, std::size_t kv_head, Scratch& s,
+                      const Rows& out) const {
+  const std::size_t group = group_of(spec);
+  std::fill_n(s.max.begin(), block.rows * group, -std::numeric_limits<float>::infinity());
+  std::fill_n(s.sum.begin(), block.rows * group, 0.0F);
+  for (std::size_t r = 0; r < block.rows; ++r) {
+    float* row = out[block.segment->first_row + block.row + r];
+    for (std::size_t g = 0; g < group; ++g)
+      std::fill_n(row + head_of(spec, kv_head, g) * spec.value_length, spec.value_length, 0.0F);
+  }
+}
+
+/// Divides by the sum of the softmax, which a sink joins last.
+void Attention::finish(const AttentionSpec& spec, const Block& block, std::size_t kv_head, Scratch& s,
+                       const Rows& out) const {
+  const std::size_t group = group_of(spec);
+  for (std::size_t r = 0; r < block.rows; ++r) {
+    float* row = out[block.segment->first_row + block.row + r];
+    for (std::size_t g = 0; g < group; ++g) {
+      const std::size_t i = r * group + g;
+      const std::size_t head = head_of(spec, kv_head, g);
+      float factor = 1.0F / s.sum[i];
+      if (spec.sinks != nullptr) {
+        const float top = std::max(s.max[i], spec.sinks[head]);
+        const float shrink = std::exp(s.max[i] - top);
+        factor = shrink / (s.sum[i] * shrink + std::exp(spec.sinks[head] - top));
+      }
+      kernels_.scale(row + head * spec.value_length, factor, spec.value_length);
+    }
+  }
+}
+
+void Attention::run(const AttentionSpec& spec, std::span<const Segment> segments, const Rows& q, const Rows& out) {
+  const std::size_t rows_a_block = std::max<std::size_t>(1, kQueriesABlock / group_of(spec));
+  blocks_.clear();
+  for (const Segment& segment : segments) {
+    for (std::size_t row = 0; row < segment.rows; row += rows_a_block)
+      blocks_.push_back({&segment, row, std::min(rows_a_block, segment.rows - row)});
+  }
+  if (run_by_pages(spec, q, out)) return;
+  // Later blocks of a prompt see more keys: they are handed out first, so that no worker ends on the longest.
+  pool_.run(blocks_.size() * spec.kv_heads, [&](std::size_t task, int worker) {
+    const Block& block = blocks_[blocks_.size() - 1 - task / spec.kv_heads];
+    const std::size_t kv_head = task % spec.kv_heads;
+    Scratch& s = scratch_[static_cast<std::size_t>(worker)];
+    start(spec, block, kv_head, s, out);
+    const PageRange pages = pages_of(spec, block);
+    for (std::size_t page = pages.begin; page < pages.end; ++page) {
+      attend(spec, block, kv_head, page, q, s, s.acc.data(), s.page_max.data(), s.page_sum.data());
+      merge(spec, block, kv_head, page, s.acc.data(), s.page_max.data(), s.page_sum.data(), s.max.data(), s.sum.data(),
+            out);
+    }
+    finish(spec, block, kv_head, s, out);
+  });
+}
+
+/// With fewer tasks than workers could use, spreads (block, head, page) over them. False: not worth it, or too much
+/// memory.
+bool Attention::run_by_pages(const AttentionSpec& spec, const Rows& q, const Rows& out) {
+  const std::size_t threads = static_cast<std::size_t>(pool_.threads());
+  const std::size_t heads = spec.kv_heads;
+  if (threads == 1 || blocks_.size() * heads >= threads * 4) return false;
+  first_task_.clear();
+  first_task_.push_back(0);
+  std::size_t queries = 0;
+  for (const Block& block : blocks_) {
+    const PageRange pages = pages_of(spec, block);
+    first_task_.push_back(first_task_.back() + (pages.end - pages.begin) * heads);
+    queries = std::max(queries, block.rows * group_of(spec));
+  }
+  const std::size_t tasks = first_task_.back();
+  const std::size_t floats_a_task = queries * (spec.value_length + 2);
+  if (tasks <= blocks_.size() * heads || tasks > kMaxPartials / floats_a_task) return false;
+  if (tasks * floats_a_task > partials_.size())  // grows with the context: by doubling, so that tokens rarely allocate
+    partials_ =
+        engine::AlignedBuffer<float>(std::min(kMaxPartials, 2 * tasks * floats_a_task), "attention partial sums");
+
+  const auto place = [&](std::size_t task) { return partials_.data() + task * floats_a_task; };
+  pool_.run(tasks, [&](std::size_t task, int worker) {
+    const std::size_t b =
+        static_cast<std::size_t>(std::upper_bound(first_task_.begin(), first_task_.end(), task) - first_task_.begin()) -
+        1;
+    const PageRange pages = pages_of(spec, blocks_[b]);
+    const std::size_t in_block = task - first_task_[b];
+    const std::size_t kv_head = in_block / (pages.end - pages.begin);
+    const std::size_t page = pages.begin + in_block % (pages.end - pages.begin);
+    float* partial = place(task);
+    attend(spec, blocks_[b], kv_head, page, q, scratch_[static_cast<std::size_t>(worker)], partial + 2 * queries,
+           partial, partial + queries);
+  });
+  pool_.run(blocks_.size() * heads, [&](std::size_t task, int worker) {
+    const std::size_t b = task / heads;
+    const std::size_t kv_head = task % heads;
+    const PageRange pages = pages_of(spec, blocks_[b]);
+    Scratch& s = scratch_[static_cast<std::size_t>(worker)];
+    start(spec, blocks_[b], kv_head, s, out);
+    for (std::size_t page = pages.begin; page < pages.end; ++page) {
+      const float* partial = place(first_task_[b] + kv_head * (pages.end - pages.begin) + page - pages.begin);
+      merge(spec, blocks_[b], kv_head, page, partial + 2 * queries, partial, partial + queries, s.max.data(),
+            s.sum.data(), out);
+    }
+    finish(spec, blocks_[b], kv_head, s, out);
+  });
+  return true;
+}
+
+}  // namespace hk::models

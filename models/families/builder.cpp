@@ -1,0 +1,164 @@
+// The building blocks that family files put together (see builder.h).
+#include "models/families/builder.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace hk::models {
+
+Builder::Builder(const engine::ModelReader& reader, const kernels::KernelTable& kernels,
+                 const std::string& architecture)
+    : keys(reader, architecture), weights(reader, kernels, architecture, spec.owned) {
+  spec.architecture = architecture;
+}
+
+std::string Builder::name(std::size_t layer, std::string_view part) { return fmt::format("blk.{}.{}", layer, part); }
+
+void Builder::read_sizes(NormKind norm_kind) {
+  sizes.layers = keys.count("block_count");
+  const std::size_t trailing = keys.count_or("nextn_predict_layers", 0);  // they take no part in ordinary decoding
+  if (trailing >= sizes.layers)
+    keys.refuse(keys.full("nextn_predict_layers"), fmt::format("{}", trailing),
+                fmt::format("fewer than the {} layers", sizes.layers));
+  const std::size_t all_layers = sizes.layers;
+  sizes.layers -= trailing;
+  sizes.width = keys.count("embedding_length");
+  sizes.context = keys.count("context_length");
+  sizes.heads = keys.per_layer("attention.head_count", all_layers);
+  sizes.kv_heads = keys.per_layer_or("attention.head_count_kv", all_layers, sizes.heads);
+  sizes.feed_forward = keys.per_layer("feed_forward_length", all_layers);
+  sizes.key_length = head_size("attention.key_length");
+  sizes.value_length = head_size("attention.value_length");
+  sizes.n_rot = keys.count_or("rope.dimension_count", sizes.key_length);
+  if (sizes.n_rot == 0 || sizes.n_rot % 2 != 0 || sizes.n_rot > sizes.key_length)
+    keys.refuse(keys.full("rope.dimension_count"), fmt::format("{}", sizes.n_rot),
+                fmt::format("an even number of dimensions up to the head size {}", sizes.key_length));
+  norm_kind_ = norm_kind;
+  epsilon_ = static_cast<float>(keys.positive(norm_kind == NormKind::kLayer ? "attention.layer_norm_epsilon"
+                                                                            : "attention.layer_norm_rms_epsilon"));
+  spec.width = sizes.width;
+  spec.context_length = sizes.context;
+}
+
+/// Head sizes may be given; else they are width / heads, which must then be whole.
+std::size_t Builder::head_size(std::string_view key) const {
+  if (keys.contains(key)) return keys.count(key);
+  const std::size_t heads = sizes.heads[0];
+  if (!sizes.heads.uniform() || heads == 0 || sizes.width % heads != 0)
+    keys.refuse(keys.full(key), "missing",
+                fmt::format("it, since width {} over {} heads gives no head size", sizes.width, heads));
+  return sizes.width / heads;
+}
+
+NormSpec Builder::norm(const std::string& name, std::size_t n) {
+  NormSpec norm = bare_norm();
+  norm.weight = weights.vector(name + ".weight", n);
+  if (norm.kind == NormKind::kLayer) norm.bias = weights.optional_vector(name + ".bias", n);
+  return norm;
+}
+
+NormSpec Builder::optional_norm(const std::string& name, std::size_t n) {
+  return weights.contains(name + ".weight") ? norm(name, n) : NormSpec{};
+}
+
+NormSpec Builder::bare_norm() const { return {norm_kind_, epsilon_, nullptr, nullptr}; }
+
+void Builder::embedding() {
+  spec.token_embedding = weights.table("token_embd", sizes.width);
+  spec.vocab_size = spec.token_embedding.rows;
+}
+
+void Builder::output(float scale) {
+  spec.output_norm = norm("output_norm", sizes.width);
+  const bool own = weights.contains("output.weight");
+  spec.output = weights.matrix(own ? "output" : "token_embd", spec.vocab_size, sizes.width);
+  if (!own) spec.output.bias = weights.optional_vector("output.bias", spec.vocab_size);
+  spec.output.scale *= scale;
+}
+
+RopeSettings Builder::rope_settings() {
+  RopeSettings settings = read_rope(keys, sizes.n_rot, sizes.context);
+  read_rope_factors(keys, weights, settings);
+  return settings;
+}
+
+std::size_t Builder::rope() { return rope(rope_settings()); }
+
+std::size_t Builder::rope(const RopeSettings& settings) {
+  spec.ropes.push_back(make_rope_table(settings));
+  return spec.ropes.size() - 1;
+}
+
+AttentionSpec Builder::attention(std::size_t layer, Bias qkv_bias) {
+  AttentionSpec a;
+  a.heads = sizes.heads[layer];
+  a.kv_heads = sizes.kv_heads[layer];
+  a.key_length = sizes.key_length;
+  a.value_length = sizes.value_length;
+  if (a.heads == 0 || a.kv_heads == 0 || a.heads % a.kv_heads != 0)
+    keys.refuse(keys.full("attention.head_count_kv"), fmt::format("{} in layer {}", a.kv_heads, layer),
+                fmt::format("a divisor of the {} heads", a.heads));
+  const std::size_t q_rows = a.heads * a.key_length;
+  const std::size_t k_rows = a.kv_heads * a.key_length;
+  const std::size_t v_rows = a.kv_heads * a.value_length;
+  if (weights.contains(name(layer, "attn_qkv.weight"))) {
+    const Matrix fused = weights.matrix(name(layer, "attn_qkv"), q_rows + k_rows + v_rows, sizes.width, qkv_bias);
+    a.q = fused.slice(0, q_rows);
+    a.k = fused.slice(q_rows, k_rows);
+    a.v = fused.slice(q_rows + k_rows, v_rows);
+  } else {
+    a.q = weights.matrix(name(layer, "attn_q"), q_rows, sizes.width, qkv_bias);
+    a.k = weights.matrix(name(layer, "attn_k"), k_rows, sizes.width, qkv_bias);
+    a.v = weights.matrix(name(layer, "attn_v"), v_rows, sizes.width, qkv_bias);
+  }
+  a.output = weights.matrix(name(layer, "attn_output"), sizes.width, a.heads * a.value_length);
+  const double scale = keys.number_or("attention.scale", 0);  // 0 stands for the usual one
+  a.scale = static_cast<float>(scale == 0 ? 1 / std::sqrt(static_cast<double>(a.key_length)) : scale);
+  a.kv_slot = spec.kv_slots.size();
+  spec.kv_slots.push_back({a.kv_heads, a.key_length, a.value_length, 0});
+  return a;
+}
+
+void Builder::set_window(AttentionSpec& attention, std::size_t window) {
+  attention.window = window;
+  spec.kv_slots[attention.kv_slot].window = window;
+}
+
+void Builder::head_norms(AttentionSpec& attention, std::size_t layer) {
+  attention.q_norm = norm(name(layer, "attn_q_norm"), attention.key_length);
+  attention.k_norm = norm(name(layer, "attn_k_norm"), attention.key_length);
+}
+
+FeedForwardSpec Builder::gated_feed_forward(std::size_t layer, Activation activation) {
+  FeedForwardSpec f;
+  f.activation = activation;
+  const std::size_t inner = sizes.feed_forward[layer];
+  if (weights.contains(name(layer, "ffn_gate.weight"))) {
+    f.gate = weights.matrix(name(layer, "ffn_gate"), inner, sizes.width);
+    f.up = weights.matrix(name(layer, "ffn_up"), inner, sizes.width);
+  } else {
+    const Matrix fused = weights.matrix(name(layer, "ffn_up"), 2 * inner, sizes.width);
+    f.gate = fused.slice(0, inner);
+    f.up = fused.slice(inner, inner);
+  }
+  f.down = weights.matrix(name(layer, "ffn_down"), sizes.width, inner);
+  return f;
+}
+
+FeedForwardSpec Builder::plain_feed_forward(std::size_t layer, Activation activation) {
+  FeedForwardSpec f;
+  f.activation = activation;
+  f.up = weights.matrix(name(layer, "ffn_up"), sizes.feed_forward[layer], sizes.width);
+  f.down = weights.matrix(name(layer, "ffn_down"), sizes.width, sizes.feed_forward[layer]);
+  return f;
+}
+
+void Builder::refuse_experts() const {
+  const std::size_t experts = keys.count_or("expert_count", 0);
+  if (experts != 0)
+    keys.refuse(keys.full("expert_count"), fmt::format("{}", experts),
+                "0: this engine does not run mixtures of experts");
+}
+
+}  // namespace hk::models

@@ -1,0 +1,28 @@
+// Llama 2 and 3, Mistral, TinyLlama, SmolLM2, Yi, Falcon3 and everything else that calls itself `llama`.
+//
+// RMSNorm before attention and feed-forward, grouped-query attention with rotation of adjacent pairs, gated SiLU. A
+// sliding window in the metadata is not used: the files that carry one were made for runtimes that ignore it.
+#include "models/families/families.h"
+
+namespace hk::models {
+
+void describe_llama(Builder& b) {
+  b.refuse_experts();
+  b.read_sizes(NormKind::kRms);
+  b.embedding();
+  const std::size_t rope = b.rope();
+  const RopeStyle style = read_rope_style(b.keys, RopeStyle::kAdjacent);
+  for (std::size_t i = 0; i < b.sizes.layers; ++i) {
+    LayerSpec layer;
+    layer.mixer_norm = b.norm(Builder::name(i, "attn_norm"), b.sizes.width);
+    layer.attention = b.attention(i);
+    layer.attention.rope = rope;
+    layer.attention.rope_style = style;
+    layer.feed_forward_norm = b.norm(Builder::name(i, "ffn_norm"), b.sizes.width);
+    layer.feed_forward = b.gated_feed_forward(i, Activation::kSilu);
+    b.spec.layers.push_back(layer);
+  }
+  b.output();
+}
+
+}  // namespace hk::models

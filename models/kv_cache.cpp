@@ -1,0 +1,122 @@
+// Keys and values of one conversation (see kv_cache.h).
+#include "models/kv_cache.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace hk::models {
+
+using kernels::kKvPage;
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;  // a cache line, so that a row of 16 keys is one load
+
+}  // namespace
+
+KvPage::KvPage(std::size_t bytes) {
+  memory_ = std::calloc(bytes + kAlignment, 1);
+  if (memory_ == nullptr)
+    throw Error(fmt::format("not enough memory for the context: a page of {} bytes could not be taken", bytes),
+                ErrorKind::kResource);
+  const auto address = reinterpret_cast<std::uintptr_t>(memory_);
+  data_ = static_cast<std::byte*>(memory_) + (kAlignment - address % kAlignment) % kAlignment;
+}
+
+KvPage::~KvPage() { std::free(memory_); }
+
+std::size_t kv_page_bytes(const KvSlot& slot, kernels::KvType type) {
+  return slot.heads * (slot.key_length + slot.value_length) * kKvPage * kernels::kv_type_bytes(type);
+}
+
+KvSequence::KvSequence(const void* owner, std::span<const KvSlot> slots, const engine::SequenceOptions& options)
+    : owner_(owner), options_(options) {
+  slots_.reserve(slots.size());
+  for (const KvSlot& slot : slots) slots_.push_back({slot, kv_page_bytes(slot, options.kv), 0, {}});
+}
+
+std::uint64_t KvSequence::state_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const Pages& slot : slots_) bytes += (slot.pages.size() - slot.first_kept) * slot.bytes;
+  return bytes;
+}
+
+std::size_t KvSequence::truncate(std::size_t length) {
+  length = std::min(length, length_);
+  for (const Pages& slot : slots_) {
+    // A position sees window - 1 earlier ones; when a page of those is gone, the way back leads to the start only.
+    const std::size_t first_seen =
+        slot.shape.window == 0 || length < slot.shape.window ? 0 : length + 1 - slot.shape.window;
+    if (first_seen < slot.first_kept * kKvPage) length = 0;
+  }
+  const std::size_t pages = (length + kKvPage - 1) / kKvPage;
+  for (Pages& slot : slots_) {
+    if (length == 0) slot.first_kept = 0;
+    if (slot.pages.size() > pages) slot.pages.resize(pages);
+  }
+  length_ = length;
+  return length;
+}
+
+std::unique_ptr<engine::Sequence> KvSequence::fork() const { return std::make_unique<KvSequence>(*this); }
+
+void KvSequence::prepare(std::size_t from, std::size_t count) {
+  if (count == 0) return;
+  const std::size_t first = from / kKvPage;
+  const std::size_t end = (from + count + kKvPage - 1) / kKvPage;
+  for (Pages& slot : slots_) {
+    if (slot.pages.size() < end) slot.pages.resize(end);
+    for (std::size_t i = first; i < end; ++i) {
+      std::shared_ptr<KvPage>& page = slot.pages[i];
+      if (page != nullptr && page.use_count() == 1) continue;
+      auto own = std::make_shared<KvPage>(slot.bytes);
+      if (page != nullptr) std::memcpy(own->data(), page->data(), slot.bytes);
+      page = std::move(own);
+    }
+  }
+}
+
+void KvSequence::release_unseen(std::size_t next, std::size_t keep) {
+  const std::size_t needed = std::min(next, keep);
+  for (Pages& slot : slots_) {
+    if (slot.shape.window == 0) continue;
+    const std::size_t reach = slot.shape.window - 1 + kKvPage;  // one page of slack for going back
+    const std::size_t first = needed <= reach ? 0 : (needed - reach) / kKvPage;
+    for (; slot.first_kept < std::min(first, slot.pages.size()); ++slot.first_kept) slot.pages[slot.first_kept].reset();
+  }
+}
+
+std::size_t KvSequence::key_offset(const Pages& slot, std::size_t head) const {
+  return head * (slot.shape.key_length + slot.shape.value_length) * kKvPage * kernels::kv_type_bytes(options_.kv);
+}
+
+std::size_t KvSequence::value_offset(const Pages& slot, std::size_t head) const {
+  return key_offset(slot, head) + slot.shape.key_length * kKvPage * kernels::kv_type_bytes(options_.kv);
+}
+
+const std::byte* KvSequence::keys(std::size_t slot, std::size_t head, std::size_t page) const {
+  const Pages& pages = slots_[slot];
+  return pages.pages[page]->data() + key_offset(pages, head);
+}
+
+const std::byte* KvSequence::values(std::size_t slot, std::size_t head, std::size_t page) const {
+  const Pages& pages = slots_[slot];
+  return pages.pages[page]->data() + value_offset(pages, head);
+}
+
+std::byte* KvSequence::keys(std::size_t slot, std::size_t head, std::size_t page) {
+  Pages& pages = slots_[slot];
+  return pages.pages[page]->data() + key_offset(pages, head);
+}
+
+std::byte* KvSequence::values(std::size_t slot, std::size_t head, std::size_t page) {
+  Pages& pages = slots_[slot];
+  return pages.pages[page]->data() + value_offset(pages, head);
+}
+
+}  // namespace hk::models

@@ -1,0 +1,79 @@
+// Keys and values of one conversation: pages of kKvPage positions per layer, taken as the context fills, shared between
+// forks.
+//
+// Layer: models. A page of a slot holds, head after head, the keys [kKvPage / 16][key_length][16] and the values
+// [kKvPage][value_length]. Pages are reference-counted; one that is shared is copied before it is written. Slots with a
+// window drop pages that no later position can see, except for one page that allows going back a little.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/generate/model.h"
+#include "models/spec.h"
+
+namespace hk::models {
+
+/// Zeroed memory, 64-byte aligned; the system hands the zeros out lazily, so an unfilled page costs little.
+class KvPage {
+ public:
+  explicit KvPage(std::size_t bytes);
+  ~KvPage();
+  KvPage(const KvPage&) = delete;
+  KvPage& operator=(const KvPage&) = delete;
+  std::byte* data() { return data_; }
+  const std::byte* data() const { return data_; }
+
+ private:
+  void* memory_ = nullptr;
+  std::byte* data_ = nullptr;
+};
+
+std::size_t kv_page_bytes(const KvSlot& slot, kernels::KvType type);
+
+class KvSequence final : public engine::Sequence {
+ public:
+  /// `owner` tells sequences of different models apart.
+  KvSequence(const void* owner, std::span<const KvSlot> slots, const engine::SequenceOptions& options);
+
+  std::size_t length() const override { return length_; }
+  std::size_t capacity() const override { return options_.context_length; }
+  std::uint64_t state_bytes() const override;
+  std::size_t truncate(std::size_t length) override;
+  std::unique_ptr<engine::Sequence> fork() const override;
+
+  const void* owner() const { return owner_; }
+  kernels::KvType kv_type() const { return options_.kv; }
+
+  /// Makes room to write positions [from, from + count): pages exist and are this sequence's alone.
+  void prepare(std::size_t from, std::size_t count);
+  /// The sequence now holds `length` positions.
+  void commit(std::size_t length) { length_ = length; }
+  /// Gives back pages that neither a continuation at `next` nor a return to `keep` needs.
+  void release_unseen(std::size_t next, std::size_t keep);
+
+  const std::byte* keys(std::size_t slot, std::size_t head, std::size_t page) const;
+  const std::byte* values(std::size_t slot, std::size_t head, std::size_t page) const;
+  std::byte* keys(std::size_t slot, std::size_t head, std::size_t page);
+  std::byte* values(std::size_t slot, std::size_t head, std::size_t page);
+
+ private:
+  struct Pages {
+    KvSlot shape;
+    std::size_t bytes = 0;       ///< of one page
+    std::size_t first_kept = 0;  ///< pages before it were given back
+    std::vector<std::shared_ptr<KvPage>> pages;
+  };
+  std::size_t key_offset(const Pages& slot, std::size_t head) const;
+  std::size_t value_offset(const Pages& slot, std::size_t head) const;
+
+  const void* owner_;
+  engine::SequenceOptions options_;
+  std::size_t length_ = 0;
+  std::vector<Pages> slots_;
+};
+
+}  // namespace hk::models

@@ -1,0 +1,73 @@
+// Opening a model (see open.h).
+#include "models/open.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "models/families/families.h"
+#include "models/transformer.h"
+
+namespace hk::models {
+
+namespace {
+
+engine::ModelInfo describe(const engine::ModelReader& reader, const Builder& builder) {
+  const ModelSpec& spec = builder.spec;
+  engine::ModelInfo info;
+  info.architecture = spec.architecture;
+  info.name = std::string(reader.metadata().string("general.name").value_or(""));
+  info.vocab_size = spec.vocab_size;
+  info.context_length = spec.context_length;
+  info.layers = spec.layers.size();
+  info.parameters = builder.weights.parameters();
+  info.weight_bytes = builder.weights.bytes();
+  // A token reads all matrices, but of lookup tables its own row only; a tied embedding is read whole as the output
+  // matrix.
+  info.weight_bytes_per_token = info.weight_bytes;
+  for (const LookupTable* table : {&spec.token_embedding, &spec.position_embedding}) {
+    if (table->data != nullptr && table->data != spec.output.data)
+      info.weight_bytes_per_token -= (table->rows - 1) * table->row_bytes;
+  }
+  for (const std::string& name : builder.weights.unused())
+    info.remarks.push_back(fmt::format("the tensor '{}' is not used by the {} model", name, spec.architecture));
+  return info;
+}
+
+void check_vocabulary(const engine::ModelReader& reader, const ModelSpec& spec) {
+  const std::size_t tokens = reader.metadata().array_size("tokenizer.ggml.tokens");
+  if (tokens > spec.vocab_size)
+    throw Error(fmt::format("{}: the vocabulary lists {} tokens, but the tensor 'token_embd.weight' has {} rows only",
+                            reader.path(), tokens, spec.vocab_size));
+}
+
+}  // namespace
+
+std::unique_ptr<engine::Model> open(std::shared_ptr<engine::ModelReader> reader, engine::ThreadPool& threads,
+                                    const kernels::KernelTable& kernels) {
+  const std::string architecture = read_architecture(*reader);
+  const Family* family = find_family(architecture);
+  if (family == nullptr)
+    throw Error(fmt::format("{}: the architecture '{}' is not known to this engine, which runs {}", reader->path(),
+                            architecture, fmt::join(known_architectures(), ", ")));
+  Builder builder(*reader, kernels, architecture);
+  family->describe(builder);
+  check_vocabulary(*reader, builder.spec);
+  engine::ModelInfo info = describe(*reader, builder);
+  return std::make_unique<Transformer>(std::move(reader), std::move(builder.spec), std::move(info), kernels, threads);
+}
+
+std::unique_ptr<engine::Model> open(std::shared_ptr<engine::ModelReader> reader, engine::ThreadPool& threads) {
+  return open(std::move(reader), threads, kernels::kernels());
+}
+
+std::vector<std::string_view> known_architectures() {
+  std::vector<std::string_view> names;
+  for (const Family& family : families()) names.push_back(family.architecture);
+  return names;
+}
+
+}  // namespace hk::models
