@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/container/hk_header.h"
+#include "engine/container/hk_index.h"
 #include "engine/container/mapped_file.h"
 #include "engine/container/model_reader.h"
 
@@ -53,9 +54,10 @@ class HkReader : public ModelReader {
  private:
   void open_file(const std::string& path);
   void open_set(const std::string& first_path);
-  void open_index(Members members);
+  void open_index(const HkIndex& index, Members members);
   void read_tensors(std::uint32_t shard);
   void merge_metadata();
+  void compare_index(const HkIndex& index);
   void note_header(const HkFile& file);
 
   std::string path_;
@@ -67,8 +69,5 @@ class HkReader : public ModelReader {
 };
 
 std::unique_ptr<ModelReader> open_hk(const std::string& path);
-
-/// "<stem>-00002-of-00005.hk" for index 1 of 5.
-std::string hk_shard_name(std::string_view stem, std::uint32_t index, std::uint32_t count);
 
 }  // namespace hk::engine

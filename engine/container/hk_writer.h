@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -16,36 +15,10 @@
 
 #include "engine/container/atomic_file.h"
 #include "engine/container/hk_header.h"
-#include "engine/container/metadata.h"
+#include "engine/container/metadata_builder.h"
 #include "engine/container/model_reader.h"
 
 namespace hk::engine {
-
-/// Pairs in the encoding of HK-FORMAT.md section 3. Keys are unique; what cannot be stored is refused by key.
-class MetadataBuilder {
- public:
-  void add_string(std::string_view key, std::string_view value);
-  void add_integer(std::string_view key, std::int64_t value);
-  void add_number(std::string_view key, double value);
-  void add_boolean(std::string_view key, bool value);
-  void add_json(std::string_view key, std::string_view text);
-  void add_bytes(std::string_view key, std::span<const std::byte> value);
-  void add_strings(std::string_view key, std::span<const std::string_view> values);
-  void add_integers(std::string_view key, std::span<const std::int32_t> values);
-  void add_floats(std::string_view key, std::span<const float> values);
-  /// An encoded pair as it is, such as one of Metadata::entries().
-  void add(const MetadataEntry& entry);
-  void add(const Metadata& metadata) {
-    for (const auto& entry : metadata.entries()) add(entry);
-  }
-
-  std::uint64_t count() const { return keys_.size(); }
-  std::span<const std::byte> section() const { return section_; }
-
- private:
-  std::vector<std::byte> section_;
-  std::map<std::string, bool, std::less<>> keys_;
-};
 
 /// A tensor to be written: everything but the bytes.
 struct TensorPlan {
@@ -112,8 +85,5 @@ class HkWriter {
   std::uint64_t payload_size_ = 0;
   std::unique_ptr<AtomicFile> file_;
 };
-
-/// Writes "<stem>.hk.index.json" for a set: which tensor lies in which file (names without folder).
-void write_hk_index(const std::string& path, std::span<const std::pair<std::string, std::string>> tensor_files);
 
 }  // namespace hk::engine
