@@ -101,6 +101,8 @@ std::string check_contents(const TensorView& tensor) {
       return check_2_4(tensor);
     case PayloadKind::kBlockSparse:
       return check_block_sparse(tensor);
+    case PayloadKind::kDual:
+      return tensor.type == StorageType::kDQT ? check_ternary(tensor) : "";
     default:
       return "";
   }
