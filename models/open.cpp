@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -61,7 +62,14 @@ std::unique_ptr<engine::Model> open(std::shared_ptr<engine::ModelReader> reader,
 }
 
 std::unique_ptr<engine::Model> open(std::shared_ptr<engine::ModelReader> reader, engine::ThreadPool& threads) {
-  return open(std::move(reader), threads, kernels::kernels());
+  const char* why = nullptr;
+  const char* forced = std::getenv("HK_KERNELS");
+  const kernels::KernelTable* level = kernels::select_level(forced == nullptr ? "" : forced, &why);
+  if (level == nullptr)
+    throw Error(fmt::format("HK_KERNELS={} cannot be used: {}", forced == nullptr ? "" : forced,
+                            why == nullptr ? "no such level" : why),
+                ErrorKind::kUsage);
+  return open(std::move(reader), threads, *level);
 }
 
 std::vector<std::string_view> known_architectures() {

@@ -1,0 +1,139 @@
+// hk-run logits: the raw numbers a model gives for a list of token ids, one row of float32 a position, for comparisons.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+#include "engine/container/atomic_file.h"
+#include "engine/container/model_reader.h"
+#include "engine/runtime/thread_pool.h"
+#include "engine/runtime/topology.h"
+#include "models/open.h"
+
+namespace hk::cli {
+namespace {
+
+using engine::TokenId;
+
+struct Options {
+  std::string file;
+  std::string tokens;
+  std::string out;
+  std::optional<std::size_t> context;
+  std::size_t batch = 256;
+  std::string kv = "f16";
+  std::optional<int> threads;
+};
+
+struct TokenList {
+  std::vector<TokenId> ids;
+  std::optional<std::size_t> context;  ///< a file may say which one its numbers were made with
+};
+
+TokenList read_token_file(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) throw Error(fmt::format("{}: the file of token ids cannot be opened", path));
+  const auto json = nlohmann::json::parse(in, nullptr, false);
+  TokenList list;
+  try {
+    if (json.is_array()) {
+      list.ids = json.get<std::vector<TokenId>>();
+    } else {
+      list.ids = json.at("tokens").get<std::vector<TokenId>>();
+      if (json.contains("n_ctx")) list.context = json.at("n_ctx").get<std::size_t>();
+    }
+  } catch (const nlohmann::json::exception&) {
+    throw Error(
+        fmt::format("{}: expected a JSON array of token ids, or {{\"tokens\": [ids], \"n_ctx\": number}}", path));
+  }
+  return list;
+}
+
+TokenList read_tokens(const std::string& text) {
+  if (text.starts_with('@')) return read_token_file(text.substr(1));
+  TokenList list;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view word = rest.substr(0, comma);
+    while (word.starts_with(' ')) word.remove_prefix(1);
+    while (word.ends_with(' ')) word.remove_suffix(1);
+    TokenId id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || end != word.data() + word.size())
+      throw Error(
+          fmt::format("--tokens: '{}' is not a token id; expected numbers separated by commas, or @file.json", word),
+          ErrorKind::kUsage);
+    list.ids.push_back(id);
+    rest.remove_prefix(std::min(rest.size(), comma + 1));
+  }
+  return list;
+}
+
+void run_logits(const Options& options) {
+  const TokenList list = read_tokens(options.tokens);
+  if (list.ids.empty()) throw Error("--tokens: at least one token id is needed", ErrorKind::kUsage);
+  engine::ThreadPool threads(options.threads ? *options.threads : default_threads(engine::read_topology()).threads);
+  const auto model = models::open(engine::open_model(options.file), threads);
+  for (const std::string& remark : model->info().remarks) fmt::print(stderr, "hk-run: {}: {}\n", options.file, remark);
+
+  const std::size_t context = options.context ? *options.context : list.context.value_or(list.ids.size());
+  const auto sequence =
+      model->new_sequence({context, options.kv == "f32" ? kernels::KvType::kF32 : kernels::KvType::kF16});
+  engine::AtomicFile out(options.out);
+  const InterruptGuard guard;
+  Progress progress("computing logits", 0);
+  std::uint64_t offset = 0;
+  for (std::size_t done = 0; done < list.ids.size();) {
+    const auto part = std::span(list.ids).subspan(done, std::min(options.batch, list.ids.size() - done));
+    const engine::BatchItem item{sequence.get(), part, engine::LogitsFor::kAll};
+    const auto rows = model->forward({&item, 1}, {InterruptGuard::interrupted, {}});
+    InterruptGuard::check();
+    out.write(offset, std::as_bytes(rows));
+    offset += rows.size_bytes();
+    done += part.size();
+    progress.update(offset, list.ids.size() * model->info().vocab_size * sizeof(float));
+  }
+  out.sync();
+  out.commit();
+}
+
+}  // namespace
+
+void add_logits_command(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("logits", "Write the logits of every position of a token sequence (float32 rows)");
+  command->add_option("file", options->file, "Model file (.hk or .gguf)")->required();
+  command->add_option("--tokens", options->tokens, "Token ids: 1,2,3 or @file.json (an array, or {\"tokens\": [...]})")
+      ->required();
+  command->add_option("-o,--output", options->out, "File to write: little-endian float32, one row a position")
+      ->required();
+  command
+      ->add_option("--ctx", options->context, "Context length (default: that of the token file, else the token count)")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--batch", options->batch, "Tokens given to the model at a time")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--kv", options->kv, "Number format of the key/value cache")
+      ->check(CLI::IsMember({"f16", "f32"}))
+      ->capture_default_str();
+  command->add_option("-t,--threads", options->threads, "Threads (default: the physical fast cores)")
+      ->check(CLI::Range(1, 1024));
+  command->callback([options] { run_logits(*options); });
+}
+
+}  // namespace hk::cli
