@@ -64,7 +64,8 @@ std::span<const std::byte> section(const HkFile& file, std::string_view what, st
   return bytes.subspan(offset, size);
 }
 
-void read_metadata(HkFile& file) {
+/// Returns the bytes behind the last pair.
+std::size_t read_metadata(HkFile& file) {
   const auto& header = file.header;
   constexpr std::uint64_t kSmallestPair = 2 + 1 + 4;
   constexpr std::string_view kWhat = "metadata";
@@ -80,6 +81,7 @@ void read_metadata(HkFile& file) {
     file.metadata.add(entry);
   }
   file.metadata.index();
+  return cursor.left();
 }
 
 struct Extent {
@@ -180,7 +182,7 @@ HkReader::HkReader(const std::string& path, Members members) : path_(path) {
   }
   for (std::uint32_t shard = 0; shard < files_.size(); ++shard) {
     note_header(files_[shard]);
-    read_metadata(files_[shard]);
+    note_unused("metadata", read_metadata(files_[shard]), files_[shard]);
     read_tensors(shard);
   }
   merge_metadata();
@@ -282,32 +284,47 @@ void HkReader::read_tensors(std::uint32_t shard) {
     if (!problem.empty()) view.problem = fmt::format("{}: tensor {:?}: {}", file.path(), view.name, problem);
     const bool owns = !shared && !view.data.empty();
     if (owns && entry.data.offset < kHkHeaderBytes)
-      remarks_.push_back(fmt::format("{}: tensor {:?}: its data at {} overlap the file header", file.path(), view.name,
-                                     entry.data.offset));
+      fault(fmt::format("{}: tensor {:?}: its data at {} overlap the file header", file.path(), view.name,
+                        entry.data.offset));
     if (owns) owners.emplace(entry.data.offset, tensors_.size());
     tensors_.push_back(std::move(view));
   }
+  note_unused(kWhat, cursor.left(), file);
+}
+
+void HkReader::note_unused(std::string_view section_name, std::size_t bytes, const HkFile& file) {
+  if (bytes == 0) return;
+  remarks_.push_back(
+      fmt::format("{}: {} bytes behind the last entry of the {} are not used", file.path(), bytes, section_name));
+}
+
+void HkReader::fault(std::string text) {
+  remarks_.push_back(text);
+  faults_.push_back(std::move(text));
 }
 
 void HkReader::note_header(const HkFile& file) {
   const auto& header = file.header;
-  const auto note = [&](std::string text) { remarks_.push_back(file.path() + ": " + std::move(text)); };
+  const auto name = file.path() + ": ";
   if ((header.flags & kHkLittleEndian) == 0)
-    note("the header's LITTLE_ENDIAN flag is not set; the file is read as little-endian, the only order there is");
+    fault(name +
+          "the header's LITTLE_ENDIAN flag is not set; the file is read as little-endian, the only order there is");
   if (const auto unknown = header.flags & ~kHkKnownFlags; unknown != 0)
-    note(fmt::format("unknown header flags are ignored: {}", hk_flag_names(unknown)));
-  if (header.version_minor != 0) note(fmt::format("the file is of version 1.{}, read as 1.0", header.version_minor));
+    remarks_.push_back(name + fmt::format("unknown header flags are ignored: {}", hk_flag_names(unknown)));
+  if (header.version_minor != 0)
+    remarks_.push_back(name + fmt::format("the file is of version 1.{}, read as 1.0", header.version_minor));
   if ((header.flags & kHkHasAppendix) != 0 && header.appendix_offset == 0)
-    note("the HAS_APPENDIX flag is set, but there is no appendix offset");
+    fault(name + "the HAS_APPENDIX flag is set, but there is no appendix offset");
   if ((header.flags & kHkHasAppendix) == 0 && header.appendix_offset != 0)
-    note("there is an appendix offset, but the HAS_APPENDIX flag is not set");
+    fault(name + "there is an appendix offset, but the HAS_APPENDIX flag is not set");
   if (header.appendix_offset != 0 &&
       (header.appendix_offset < kHkHeaderBytes || header.appendix_offset > file.bytes().size()))
-    note(fmt::format(
-        "the appendix offset {} lies outside the file's {} bytes or in its header; the appendix cannot be read",
-        header.appendix_offset, file.bytes().size()));
+    fault(name +
+          fmt::format("the appendix offset {} lies outside the file's {} bytes or in its header; the appendix cannot "
+                      "be read",
+                      header.appendix_offset, file.bytes().size()));
   if ((header.flags & kHkIsSharded) == 0 && header.shards() > 1)
-    note(fmt::format("the header counts {} shards, but the IS_SHARDED flag is not set", header.shards()));
+    fault(name + fmt::format("the header counts {} shards, but the IS_SHARDED flag is not set", header.shards()));
 }
 
 void HkReader::merge_metadata() {

@@ -48,6 +48,8 @@ class HkReader : public ModelReader {
   /// In the order of the shards; TensorView::shard indexes it.
   const std::vector<HkFile>& files() const { return files_; }
   const HkHeader& header(std::size_t file = 0) const { return files_[file].header; }
+  /// The remarks that say something is wrong, though the model can be read.
+  const std::vector<std::string>& faults() const { return faults_; }
   /// What the index json says that the shards do not bear out, one sentence each; empty when opened without one.
   const std::vector<std::string>& index_problems() const { return index_problems_; }
 
@@ -59,12 +61,15 @@ class HkReader : public ModelReader {
   void merge_metadata();
   void compare_index(const HkIndex& index);
   void note_header(const HkFile& file);
+  void note_unused(std::string_view section_name, std::size_t bytes, const HkFile& file);
+  void fault(std::string text);
 
   std::string path_;
   std::vector<HkFile> files_;
   Metadata metadata_;
   std::vector<TensorView> tensors_;
   std::vector<std::string> remarks_;
+  std::vector<std::string> faults_;
   std::vector<std::string> index_problems_;
 };
 
