@@ -60,6 +60,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   add_commands(app);
+  // The parser would only say that a subcommand is required.
+  const auto named = [&](const CLI::App* command) { return command->check_name(argv[1]); };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(named).empty())
+    return fail(fmt::format("'{}' is no subcommand (hk-run --help lists them)", argv[1]), ErrorKind::kUsage);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& asked) {  // --help, --version

@@ -92,6 +92,23 @@ TEST(ConvertCommand, FailureLeavesNothingBehind) {
   EXPECT_FALSE(std::filesystem::exists(in(folder, "out.hk")));
 }
 
+TEST(ConvertCommand, InterruptLeavesTheOldFile) {
+  TemporaryFolder folder;
+  // Seconds of encoding.
+  GgufBuilder file;
+  file.tensor("matrix.weight", kF32, {4096, 4096},
+              std::vector<std::byte>(std::size_t{4096} * 4096 * 4, std::byte{0x3C}));
+  const auto source = folder.write("in.gguf", file.build()).string();
+  folder.write("out.hk", pattern_bytes(100));
+  test::RunOptions options;
+  options.interrupt_after_ms = 200;
+  const auto outcome = hk_run({"convert", source, in(folder, "out.hk"), "--type", "q3_k", "--threads", "1"}, options);
+  EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
+  EXPECT_EQ(test::read_file(in(folder, "out.hk")), pattern_bytes(100));
+  const auto all = std::filesystem::directory_iterator(folder.path());
+  EXPECT_EQ(std::distance(begin(all), end(all)), 2) << "nothing temporary stays";
+}
+
 TEST(InspectCommand, JsonSaysWhatTheFileHolds) {
   TemporaryFolder folder;
   const auto source = folder.write("in.gguf", small_model()).string();
@@ -153,8 +170,11 @@ TEST(InspectCommand, AnswersForEveryBrokenFixture) {
     SCOPED_TRACE(entry.path().filename().string());
     const auto outcome = hk_run({"inspect", entry.path().string(), "--json", "--full"});
     EXPECT_TRUE(outcome.exit_code == 0 || outcome.exit_code == 1) << outcome.exit_code << outcome.err;
-    if (outcome.exit_code == 0) EXPECT_TRUE(json::accept(outcome.out));
-    if (outcome.exit_code == 1) EXPECT_TRUE(outcome.err.starts_with("hk-run: ")) << outcome.err;
+    if (outcome.exit_code == 0) {
+      EXPECT_TRUE(json::accept(outcome.out));
+    } else {
+      EXPECT_TRUE(outcome.err.starts_with("hk-run: ")) << outcome.err;
+    }
     ++files;
   }
   EXPECT_GE(files, 1);
