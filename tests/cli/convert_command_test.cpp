@@ -1,6 +1,7 @@
 // hk-run convert and inspect, end to end on small files.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -94,15 +95,21 @@ TEST(ConvertCommand, FailureLeavesNothingBehind) {
 
 TEST(ConvertCommand, InterruptLeavesTheOldFile) {
   TemporaryFolder folder;
-  // Seconds of encoding.
+  // More than a second of encoding.
+  std::vector<std::byte> weights(std::size_t{4096} * 4096 * 4);
+  std::uint32_t state = 1;
+  for (std::size_t i = 0; i < weights.size(); i += 4) {
+    state = state * 1664525 + 1013904223;
+    const float value = static_cast<float>(state >> 8) / 16777216.0f - 0.5f;
+    std::memcpy(weights.data() + i, &value, 4);
+  }
   GgufBuilder file;
-  file.tensor("matrix.weight", kF32, {4096, 4096},
-              std::vector<std::byte>(std::size_t{4096} * 4096 * 4, std::byte{0x3C}));
+  file.tensor("matrix.weight", kF32, {4096, 4096}, weights);
   const auto source = folder.write("in.gguf", file.build()).string();
   folder.write("out.hk", pattern_bytes(100));
   test::RunOptions options;
   options.interrupt_after_ms = 200;
-  const auto outcome = hk_run({"convert", source, in(folder, "out.hk"), "--type", "q3_k", "--threads", "1"}, options);
+  const auto outcome = hk_run({"convert", source, in(folder, "out.hk"), "--type", "q4_k", "--threads", "1"}, options);
   EXPECT_EQ(outcome.exit_code, 130) << outcome.err;
   EXPECT_EQ(test::read_file(in(folder, "out.hk")), pattern_bytes(100));
   const auto all = std::filesystem::directory_iterator(folder.path());
