@@ -1,0 +1,127 @@
+// The token loop.
+#include "engine/generate/generator.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "base/error.h"
+#include "engine/generate/stop_matcher.h"
+
+namespace hk::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void check_prompt(const Session& session, std::span<const TokenId> prompt) {
+  if (prompt.empty()) throw Error("the prompt is empty: there is no token to go on from");
+  if (prompt.size() > session.capacity())
+    throw Error(fmt::format(
+        "the prompt has {} tokens, but the context holds {}; a shorter prompt or a larger context is needed",
+        prompt.size(), session.capacity()));
+}
+
+/// The way of sampled tokens to text: characters made whole, stop strings cut off.
+class Answer {
+ public:
+  Answer(const tokenizer::Tokenizer& tokenizer, const GenerateOptions& options, GenerateResult& result)
+      : options_(options),
+        result_(result),
+        stream_(tokenizer, !options.show_special, options.fresh_text),
+        stops_(options.stop) {}
+
+  void push(TokenId id) { emit(stops_.push(stream_.push(id))); }
+  void finish() {
+    emit(stops_.push(stream_.finish()));
+    if (!stopped()) emit(stops_.finish());
+  }
+  bool stopped() const { return stops_.found(); }
+  std::string_view stop() const { return stops_.stop(); }
+
+ private:
+  void emit(const std::string& text) {
+    if (text.empty()) return;
+    result_.text += text;
+    if (options_.on_text) options_.on_text(text);
+  }
+
+  const GenerateOptions& options_;
+  GenerateResult& result_;
+  tokenizer::TextStream stream_;
+  StopMatcher stops_;
+};
+
+FinishReason decode(Session& session, const tokenizer::Tokenizer& tokenizer, Sampler& sampler,
+                    std::span<const float> logits, const GenerateOptions& options, Answer& answer,
+                    GenerateResult& result) {
+  const ForwardControl control{options.cancelled, {}};
+  auto& statistics = result.statistics;
+  while (true) {
+    if (options.max_tokens && result.tokens.size() >= *options.max_tokens) return FinishReason::kLength;
+    if (options.cancelled && options.cancelled()) return FinishReason::kCancelled;
+    const TokenId id = sampler.sample(logits);
+    sampler.accept(id);
+    ++statistics.generated_tokens;
+    if (options.stop_at_eog && tokenizer.is_eog(id)) {
+      result.end_token = id;
+      return FinishReason::kEndOfGeneration;
+    }
+    result.tokens.push_back(id);
+    answer.push(id);
+    if (answer.stopped()) return FinishReason::kStopString;
+    // The logits after the last token would not be used.
+    if (options.max_tokens && result.tokens.size() >= *options.max_tokens) return FinishReason::kLength;
+    if (session.room() == 0) return FinishReason::kContextFull;
+    logits = session.append({&id, 1}, control);
+    if (logits.empty()) return FinishReason::kCancelled;
+    ++statistics.decoded_tokens;
+  }
+}
+
+}  // namespace
+
+std::string_view finish_reason_name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kEndOfGeneration:
+      return "end";
+    case FinishReason::kStopString:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kContextFull:
+      return "context full";
+    case FinishReason::kCancelled:
+      return "cancelled";
+  }
+  return "";
+}
+
+GenerateResult generate(Session& session, const tokenizer::Tokenizer& tokenizer, Sampler& sampler,
+                        std::span<const TokenId> prompt, const GenerateOptions& options) {
+  check_prompt(session, prompt);
+  GenerateResult result;
+  auto& statistics = result.statistics;
+  auto start = Clock::now();
+  statistics.prompt_tokens = prompt.size();
+  statistics.cached_tokens = session.reuse(prompt);
+  sampler.set_history(prompt);
+  const auto logits = session.append(prompt.subspan(statistics.cached_tokens),
+                                     ForwardControl{options.cancelled, options.on_prefill}, options.prefill_chunk);
+  statistics.prefill_seconds = seconds_since(start);
+  statistics.prefilled_tokens = session.history().size() - statistics.cached_tokens;
+  if (logits.empty()) {
+    result.reason = FinishReason::kCancelled;
+    return result;
+  }
+  start = Clock::now();
+  Answer answer(tokenizer, options, result);
+  result.reason = decode(session, tokenizer, sampler, logits, options, answer, result);
+  statistics.decode_seconds = seconds_since(start);
+  answer.finish();
+  if (result.reason == FinishReason::kStopString) result.stop = answer.stop();
+  return result;
+}
+
+}  // namespace hk::engine
