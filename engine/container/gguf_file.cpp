@@ -16,6 +16,8 @@ namespace {
 constexpr std::uint64_t kDefaultAlignment = 32;           // where general.alignment is absent
 constexpr std::uint64_t kSmallestTensor = 8 + 4 + 4 + 8;  // name length, dimension count, type, offset
 
+constexpr std::uint64_t kUsualTensors = 4096;
+
 std::uint32_t read_version(GgufCursor& cursor) {
   constexpr std::string_view kMagic = "GGUF";
   const auto& file = cursor.file();
@@ -146,7 +148,8 @@ GgufFile parse_gguf(const MappedFile& mapped, std::uint32_t shard) {
     throw Error(fmt::format("{}: the header claims {} tensors, but only {} bytes follow the metadata", file,
                             tensor_count, cursor.left()));
   std::vector<PendingTensor> pending;
-  pending.reserve(static_cast<std::size_t>(tensor_count));
+  // A lying count costs little: entries in memory are much larger than those in the file.
+  pending.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(tensor_count, kUsualTensors)));
   for (std::uint64_t i = 0; i < tensor_count; ++i) pending.push_back(read_tensor(cursor, i));
 
   std::uint64_t data_start = cursor.position();
