@@ -48,10 +48,8 @@ BpeTokenizer::BpeTokenizer(Vocabulary&& given, const Choice& choice)
       splitter_(choice.stages, choice.own_expressions, vocabulary().source().file) {
   if (!choice.remark.empty()) add_remark(choice.remark);
   for (unsigned b = 0; b < 256; ++b) {
-    const TokenId id = vocabulary().find(alphabet_char(static_cast<std::uint8_t>(b)));
-    const bool plain = id != kNoToken && (vocabulary().type(id) == TokenType::kNormal ||
-                                          vocabulary().type(id) == TokenType::kUserDefined);
-    alphabet_[b] = plain ? id : kNoToken;
+    // Added tokens can look like an alphabet character and mean something else.
+    alphabet_[b] = vocabulary().find_normal(alphabet_char(static_cast<std::uint8_t>(b)));
   }
   read_merges();
 }
@@ -64,25 +62,34 @@ void BpeTokenizer::read_merges() {
   if (source.merge_count >= MergeRule::kNever)
     throw Error(fmt::format("{}: tokenizer.ggml.merges has {} entries, too many", source.file, source.merge_count));
   pairs_.reserve(source.merge_count);
-  std::string product;
-  for (std::size_t rank = 0; rank < source.merge_count; ++rank) {
-    const std::string_view merge = source.merge(rank);
-    const std::size_t blank = merge.find(' ', 1);
-    if (blank == std::string_view::npos)
-      throw Error(
-          fmt::format("{}: merge {} is '{}', expected two parts with a blank between them", source.file, rank, merge));
-    const std::string_view parts[2] = {merge.substr(0, blank), merge.substr(blank + 1)};
-    product.assign(parts[0]).append(parts[1]);
-    const TokenId left = vocabulary().find(parts[0]);
-    const TokenId right = vocabulary().find(parts[1]);
-    const TokenId result = vocabulary().find(product);
-    if (left == kNoToken || right == kNoToken || result == kNoToken)
-      throw Error(fmt::format("{}: merge {} ('{}') speaks of '{}', which is not among the tokens", source.file, rank,
-                              merge,
-                              left == kNoToken    ? parts[0]
-                              : right == kNoToken ? parts[1]
-                                                  : std::string_view(product)));
-    pairs_.insert(left, right, {static_cast<std::uint32_t>(rank), result});
+  // In batches, because most of the time goes into waiting for memory (see find_all); measured 295 -> 44 ms for
+  // 446,189 merges.
+  constexpr std::size_t kBatch = 64;
+  std::string products[kBatch];
+  std::vector<std::string_view> texts(3 * kBatch);  // left, right and product of each merge
+  std::vector<TokenId> ids(3 * kBatch);
+  for (std::size_t from = 0; from < source.merge_count; from += kBatch) {
+    const std::size_t count = std::min(kBatch, source.merge_count - from);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::string_view merge = source.merge(from + i);
+      const std::size_t blank = merge.find(' ', 1);
+      if (blank == std::string_view::npos)
+        throw Error(fmt::format("{}: merge {} is '{}', expected two parts with a blank between them", source.file,
+                                from + i, merge));
+      texts[3 * i] = merge.substr(0, blank);
+      texts[3 * i + 1] = merge.substr(blank + 1);
+      products[i].assign(texts[3 * i]).append(texts[3 * i + 1]);
+      texts[3 * i + 2] = products[i];
+    }
+    vocabulary().find_all({texts.data(), 3 * count}, ids);
+    for (std::size_t i = 0; i < 3 * count; ++i) {
+      if (ids[i] == kNoToken)
+        throw Error(fmt::format("{}: merge {} ('{}') speaks of '{}', which is not among the tokens", source.file,
+                                from + i / 3, source.merge(from + i / 3), texts[i]));
+      if (i % 3 == 1) pairs_.prefetch(ids[i - 1], ids[i]);
+    }
+    for (std::size_t i = 0; i < count; ++i)
+      pairs_.insert(ids[3 * i], ids[3 * i + 1], {static_cast<std::uint32_t>(from + i), ids[3 * i + 2]});
   }
 }
 

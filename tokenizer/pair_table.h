@@ -15,6 +15,8 @@ class PairTable {
  public:
   void reserve(std::size_t merges) { slots_.assign(merges * 3 / 2 + 1, Slot{}); }
 
+  void prefetch(TokenId left, TokenId right) const { __builtin_prefetch(&slots_[start(left, right)], 1); }
+
   /// Room for it must have been reserved. A pair that is already there keeps its first rank.
   void insert(TokenId left, TokenId right, MergeRule rule) {
     for (std::size_t at = start(left, right);; at = following(at)) {

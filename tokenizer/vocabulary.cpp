@@ -68,7 +68,10 @@ void Vocabulary::fill_table() {
     if (text.size() > 5 && text.substr(0, 4) == "[PAD") {
       filler.clear();
       fmt::format_to(std::back_inserter(filler), "[PAD{}]", i);
-      if (text == filler) types_[i] = TokenType::kUnused;  // converters fill gaps so, under several types
+      if (text == filler) {  // converters fill gaps so, under several types; no text means such a token
+        if (types_[i] == TokenType::kNormal) types_[i] = TokenType::kUnused;
+        fillers_.push_back(static_cast<TokenId>(i));
+      }
     }
     if (types_[i] == TokenType::kByte) {
       const auto byte = byte_of(text);
@@ -113,6 +116,12 @@ void Vocabulary::read_special_ids() {
   }
 }
 
+bool Vocabulary::is_special(TokenId id) const {
+  const TokenType kind = type(id);
+  return (kind == TokenType::kUnknown || kind == TokenType::kControl || kind == TokenType::kUserDefined) &&
+         !std::binary_search(fillers_.begin(), fillers_.end(), id);
+}
+
 TokenId Vocabulary::find(std::string_view text) const {
   const std::uint64_t hash = hash_text(text);
   const auto tag = static_cast<std::uint32_t>(hash);
@@ -120,6 +129,34 @@ TokenId Vocabulary::find(std::string_view text) const {
     const Slot& slot = table_[at];
     if (slot.id == kNoToken) return kNoToken;
     if (slot.tag == tag && source_.token(static_cast<std::size_t>(slot.id)) == text) return slot.id;
+  }
+}
+
+void Vocabulary::find_all(std::span<const std::string_view> texts, std::span<TokenId> ids) const {
+  constexpr std::size_t kBatch = 64;  // more than the loads a core has in flight, small enough for L1
+  std::uint32_t tags[kBatch];
+  std::size_t slots[kBatch];
+  std::string_view found[kBatch];
+  for (std::size_t from = 0; from < texts.size(); from += kBatch) {
+    const std::size_t count = std::min(kBatch, texts.size() - from);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint64_t hash = hash_text(texts[from + i]);
+      tags[i] = static_cast<std::uint32_t>(hash);
+      slots[i] = slot_of(hash, table_.size());
+      __builtin_prefetch(&table_[slots[i]]);
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      std::size_t at = slots[i];
+      while (table_[at].id != kNoToken && table_[at].tag != tags[i]) at = at + 1 == table_.size() ? 0 : at + 1;
+      ids[from + i] = table_[at].id;
+    }
+    for (std::size_t i = 0; i < count; ++i) {
+      found[i] = ids[from + i] == kNoToken ? std::string_view() : text(ids[from + i]);
+      __builtin_prefetch(found[i].data());
+    }
+    for (std::size_t i = 0; i < count;
+         ++i)  // another text with the same tag is rare; then the search goes on behind it
+      if (ids[from + i] != kNoToken && found[i] != texts[from + i]) ids[from + i] = find(texts[from + i]);
   }
 }
 

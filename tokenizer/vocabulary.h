@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,10 +30,8 @@ class Vocabulary {
   bool contains(TokenId id) const { return id >= 0 && static_cast<std::size_t>(id) < types_.size(); }
   std::string_view text(TokenId id) const { return source_.token(static_cast<std::size_t>(id)); }
   TokenType type(TokenId id) const { return types_[static_cast<std::size_t>(id)]; }
-  /// Type 2, 3 or 4: a text that may be cut out of the input.
-  bool is_special(TokenId id) const {
-    return type(id) == TokenType::kUnknown || type(id) == TokenType::kControl || type(id) == TokenType::kUserDefined;
-  }
+  /// A text that may be cut out of the input: type 2, 3 or 4, and no `[PAD<own id>]` filler.
+  bool is_special(TokenId id) const;
 
   /// Id of a text, kNoToken when there is none. Of equal texts a normal token is found first, then the lowest id.
   TokenId find(std::string_view text) const;
@@ -40,6 +39,8 @@ class Vocabulary {
     const TokenId id = find(text);
     return id != kNoToken && type(id) == TokenType::kNormal ? id : kNoToken;
   }
+  /// find() for many texts at once: the look-ups wait for memory together instead of one after another.
+  void find_all(std::span<const std::string_view> texts, std::span<TokenId> ids) const;
   TokenId byte_token(std::uint8_t byte) const { return bytes_[byte]; }
   std::size_t longest_text() const { return longest_; }
 
@@ -59,6 +60,7 @@ class Vocabulary {
   std::vector<TokenType> types_;
   std::vector<Slot> table_;  // open addressing, linear probing; texts stay where the source has them
   std::array<TokenId, 256> bytes_;
+  std::vector<TokenId> fillers_;  // ascending
   std::size_t longest_ = 0;
 };
 
