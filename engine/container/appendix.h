@@ -91,9 +91,9 @@ struct NewRecord {
   std::uint32_t generation = 0;
   std::uint64_t timestamp = 0;  ///< seconds since 1970
   std::array<float, 4> metrics = {};
-  std::string name;
-  std::string target;
-  std::span<const std::byte> data;
+  std::string name = {};
+  std::string target = {};
+  std::span<const std::byte> data = {};
 };
 
 /// Appends a record, its parent_hash that of the last one (zeros for the first). Existing bytes do not move. Refuses a

@@ -22,9 +22,9 @@ namespace hk::engine {
 
 /// A tensor to be written: everything but the bytes.
 struct TensorPlan {
-  std::string name;
+  std::string name = {};
   StorageType type = StorageType::kF32;
-  std::vector<std::uint64_t> shape;  ///< row-major, outermost first
+  std::vector<std::uint64_t> shape = {};  ///< row-major, outermost first
   std::uint64_t data_size = 0;
   std::uint64_t scale_size = 0;     ///< 0: no such stream
   std::uint64_t residual_size = 0;  ///< 0: no such stream
@@ -32,7 +32,7 @@ struct TensorPlan {
   Sparsity sparsity = Sparsity::kNone;
   std::uint32_t block_size = 32;
   float sparsity_ratio = 0;
-  std::string shared_with;  ///< kSharedRef: name of an earlier tensor; sizes are taken from it
+  std::string shared_with = {};  ///< kSharedRef: name of an earlier tensor; sizes are taken from it
 };
 
 class HkWriter {

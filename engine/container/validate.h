@@ -23,7 +23,7 @@ struct ValidateOptions {
   /// Look into the payloads: reads the whole file.
   bool payloads = true;
   /// Called with payload bytes done and in total; may throw to stop.
-  std::function<void(std::uint64_t done, std::uint64_t total)> progress;
+  std::function<void(std::uint64_t done, std::uint64_t total)> progress = {};
 };
 
 std::vector<Finding> validate(const ModelReader& reader, const ValidateOptions& options = {});
