@@ -134,15 +134,7 @@ const KernelTable& kernels() {
 
 ActivationFormat activation_of(StorageType type) {
   const Format* format = find_format(type);
-  if (format == nullptr || format->activation == ActivationFormat::kNone) return ActivationFormat::kNone;
-  switch (type) {
-    case StorageType::kQ4_0:
-    case StorageType::kQ8_0:
-    case StorageType::kQ4_K:
-      return format->activation;
-    default:
-      return ActivationFormat::kF32;  // float weights, and types that run through decoded floats
-  }
+  return format == nullptr ? ActivationFormat::kNone : format->activation;
 }
 
 }  // namespace hk::kernels

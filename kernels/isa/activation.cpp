@@ -33,6 +33,13 @@ HK_INLINE int sum_codes(const std::int8_t* codes, int n) {
   return sum;
 }
 
+/// Sum of 32 values in an order that is the same on every level.
+HK_INLINE float sum_values(const float* x) {
+  float part[4] = {};
+  for (int i = 0; i < 32; ++i) part[i % 4] += x[i];
+  return (part[0] + part[1]) + (part[2] + part[3]);
+}
+
 HK_INLINE void clear(std::uint8_t* record, std::size_t from, std::size_t to) {
   for (std::size_t i = from; i < to; ++i) record[i] = 0;
 }
@@ -48,17 +55,28 @@ void quantize_row(ActivationFormat format, const float* x, std::size_t cols, voi
   if (format == ActivationFormat::kQ8x32) {
     for (std::size_t b = 0; b < cols / 32; ++b) {
       const float scale = quantize_group(x + 32 * b, 32, codes + 32 * b);
-      const std::int32_t sum = sum_codes(codes + 32 * b, 32);
+      const int first = sum_codes(codes + 32 * b, 16), second = sum_codes(codes + 32 * b + 16, 16);
+      const std::int32_t sum = first + second;
+      const std::int16_t halves[2] = {static_cast<std::int16_t>(first), static_cast<std::int16_t>(second)};
       __builtin_memcpy(bytes + layout.scales + 4 * b, &scale, 4);
       __builtin_memcpy(bytes + layout.sums + 4 * b, &sum, 4);
+      __builtin_memcpy(bytes + layout.sums16 + 4 * b, halves, 4);
+      const float values = sum_values(x + 32 * b);
+      __builtin_memcpy(bytes + layout.value_sums + 4 * b, &values, 4);
     }
-    clear(bytes, layout.sums + cols / 32 * 4, layout.stride);
+    clear(bytes, layout.value_sums + cols / 32 * 4, layout.stride);
   } else if (format == ActivationFormat::kQ8x256) {
     for (std::size_t b = 0; b < cols / 256; ++b) {
       const float scale = quantize_group(x + 256 * b, 256, codes + 256 * b);
-      std::int16_t sums[kSuperSums];
-      for (int g = 0; g < 16; ++g) sums[g] = static_cast<std::int16_t>(sum_codes(codes + 256 * b + 16 * g, 16));
-      for (int g = 0; g < 8; ++g) sums[16 + g] = static_cast<std::int16_t>(sums[2 * g] + sums[2 * g + 1]);
+      std::int16_t sums[kSuperSums] = {};
+      int all = 0;
+      for (int g = 0; g < 16; ++g) {
+        const int sum = sum_codes(codes + 256 * b + 16 * g, 16);
+        sums[kSumsOf16 + g] = static_cast<std::int16_t>(sum);
+        sums[kSumsOf32 + g / 2] = static_cast<std::int16_t>(sums[kSumsOf32 + g / 2] + sum);
+        all += sum;
+      }
+      sums[kSumOf256] = static_cast<std::int16_t>(all);
       __builtin_memcpy(bytes + layout.scales + 4 * b, &scale, 4);
       __builtin_memcpy(bytes + layout.sums + kSuperSums * 2 * b, sums, sizeof sums);
     }

@@ -9,6 +9,11 @@ namespace hk::kernels::HK_LEVEL {
 
 void quantize_row(ActivationFormat format, const float* x, std::size_t cols, void* record);
 MatmulFn matmul(StorageType type);
+/// One file a family; null for types of the others.
+MatmulFn matmul_float_format(StorageType type);
+MatmulFn matmul_block_format(StorageType type);
+MatmulFn matmul_super_format(StorageType type);
+MatmulFn matmul_grid_format(StorageType type);
 
 void rms_norm(const float* x, const float* weight, float eps, std::size_t n, float* out);
 void layer_norm(const float* x, const float* weight, const float* bias, float eps, std::size_t n, float* out);

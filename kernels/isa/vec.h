@@ -41,6 +41,10 @@ typedef float vf __attribute__((vector_size(4 * W)));
 typedef std::int32_t vi_unaligned __attribute__((vector_size(4 * W), aligned(1), may_alias));
 typedef float vf_unaligned __attribute__((vector_size(4 * W), aligned(1), may_alias));
 
+/// Sixteen bytes of one row.
+typedef std::int32_t v16 __attribute__((vector_size(16)));
+typedef std::int32_t v16_unaligned __attribute__((vector_size(16), aligned(1), may_alias));
+
 #define HK_INLINE __attribute__((always_inline)) inline
 #define HK_LAMBDA_INLINE __attribute__((always_inline))
 
@@ -118,14 +122,15 @@ HK_INLINE void store_first(float* p, vf v, int count) {
 HK_INLINE vf load_first(const float* p, int count) {
   return (vf)_mm512_maskz_loadu_ps(static_cast<__mmask16>((1U << count) - 1U), p);
 }
-/// Sixteen bytes of each of W rows, transposed: lane r of out[j] is dword j of row r.
-HK_INLINE void load_rows16(const std::uint8_t* const* rows, std::size_t offset, vi* out) {
-  const auto four = [&](int j) {
-    const auto at = [&](int r) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[r] + offset)); };
-    __m512i v = _mm512_castsi128_si512(at(j));
-    v = _mm512_inserti32x4(v, at(4 + j), 1);
-    v = _mm512_inserti32x4(v, at(8 + j), 2);
-    return _mm512_inserti32x4(v, at(12 + j), 3);
+/// Sixteen bytes of each of W rows, transposed: lane r of out[j] is dword j of row r. `at(r)` yields the bytes of row
+/// r.
+template <typename At>
+HK_INLINE void transpose16(const At& at, vi* out) {
+  const auto four = [&](int j) HK_LAMBDA_INLINE {
+    __m512i v = _mm512_castsi128_si512((__m128i)at(j));
+    v = _mm512_inserti32x4(v, (__m128i)at(4 + j), 1);
+    v = _mm512_inserti32x4(v, (__m128i)at(8 + j), 2);
+    return _mm512_inserti32x4(v, (__m128i)at(12 + j), 3);
   };
   const __m512i t0 = four(0), t1 = four(1), t2 = four(2), t3 = four(3);
   const __m512i a0 = _mm512_unpacklo_epi32(t0, t1), a1 = _mm512_unpackhi_epi32(t0, t1);
@@ -134,6 +139,32 @@ HK_INLINE void load_rows16(const std::uint8_t* const* rows, std::size_t offset, 
   out[1] = (vi)_mm512_unpackhi_epi64(a0, a2);
   out[2] = (vi)_mm512_unpacklo_epi64(a1, a3);
   out[3] = (vi)_mm512_unpackhi_epi64(a1, a3);
+}
+/// 4 * W bytes of each of W rows, transposed. Whole cache lines are taken at once: rows whose distance is a multiple of
+/// 4 KiB share an L1 set, and a line that is visited again later would be gone.
+HK_INLINE void load_rows_wide(const std::uint8_t* const* rows, std::size_t offset, vi* out) {
+  __m512i a[16], b[16];
+  for (int r = 0; r < 16; ++r) a[r] = _mm512_loadu_si512(rows[r] + offset);
+  for (int r = 0; r < 16; r += 2) {
+    b[r] = _mm512_unpacklo_epi32(a[r], a[r + 1]);
+    b[r + 1] = _mm512_unpackhi_epi32(a[r], a[r + 1]);
+  }
+  for (int r = 0; r < 16; r += 4) {  // a[r + j]: dword j of every 128-bit part, rows r..r+3
+    a[r] = _mm512_unpacklo_epi64(b[r], b[r + 2]);
+    a[r + 1] = _mm512_unpackhi_epi64(b[r], b[r + 2]);
+    a[r + 2] = _mm512_unpacklo_epi64(b[r + 1], b[r + 3]);
+    a[r + 3] = _mm512_unpackhi_epi64(b[r + 1], b[r + 3]);
+  }
+  for (int j = 0; j < 4; ++j) {
+    const __m512i low01 = _mm512_shuffle_i32x4(a[j], a[4 + j], 0x44),
+                  high01 = _mm512_shuffle_i32x4(a[j], a[4 + j], 0xEE);
+    const __m512i low23 = _mm512_shuffle_i32x4(a[8 + j], a[12 + j], 0x44);
+    const __m512i high23 = _mm512_shuffle_i32x4(a[8 + j], a[12 + j], 0xEE);
+    out[j] = (vi)_mm512_shuffle_i32x4(low01, low23, 0x88);
+    out[4 + j] = (vi)_mm512_shuffle_i32x4(low01, low23, 0xDD);
+    out[8 + j] = (vi)_mm512_shuffle_i32x4(high01, high23, 0x88);
+    out[12 + j] = (vi)_mm512_shuffle_i32x4(high01, high23, 0xDD);
+  }
 }
 
 #elif defined(HK_ISA_AVX2)
@@ -175,10 +206,10 @@ HK_INLINE __m256i first_mask(int count) {
 }
 HK_INLINE void store_first(float* p, vf v, int count) { _mm256_maskstore_ps(p, first_mask(count), (__m256)v); }
 HK_INLINE vf load_first(const float* p, int count) { return (vf)_mm256_maskload_ps(p, first_mask(count)); }
-HK_INLINE void load_rows16(const std::uint8_t* const* rows, std::size_t offset, vi* out) {
-  const auto two = [&](int j) {
-    const auto at = [&](int r) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(rows[r] + offset)); };
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(at(j)), at(4 + j), 1);
+template <typename At>
+HK_INLINE void transpose16(const At& at, vi* out) {
+  const auto two = [&](int j) HK_LAMBDA_INLINE {
+    return _mm256_inserti128_si256(_mm256_castsi128_si256((__m128i)at(j)), (__m128i)at(4 + j), 1);
   };
   const __m256i t0 = two(0), t1 = two(1), t2 = two(2), t3 = two(3);
   const __m256i a0 = _mm256_unpacklo_epi32(t0, t1), a1 = _mm256_unpackhi_epi32(t0, t1);
@@ -284,9 +315,9 @@ HK_INLINE vf load_first(const float* p, int count) {
   for (int i = 0; i < count; ++i) v[i] = p[i];
   return v;
 }
-HK_INLINE void load_rows16(const std::uint8_t* const* rows, std::size_t offset, vi* out) {
-  const vi t0 = load_i(rows[0] + offset), t1 = load_i(rows[1] + offset);
-  const vi t2 = load_i(rows[2] + offset), t3 = load_i(rows[3] + offset);
+template <typename At>
+HK_INLINE void transpose16(const At& at, vi* out) {
+  const vi t0 = (vi)at(0), t1 = (vi)at(1), t2 = (vi)at(2), t3 = (vi)at(3);
   out[0] = vi{t0[0], t1[0], t2[0], t3[0]};
   out[1] = vi{t0[1], t1[1], t2[1], t3[1]};
   out[2] = vi{t0[2], t1[2], t2[2], t3[2]};
@@ -330,17 +361,32 @@ HK_INLINE vi dot_wide(vi acc, vi w, vi s) {
 #endif
 #endif
 
-/// One dword or word at `offset` of each of W rows.
+HK_INLINE v16 load_bytes16(const void* p) { return *static_cast<const v16_unaligned*>(p); }
+HK_INLINE void load_rows16(const std::uint8_t* const* rows, std::size_t offset, vi* out) {
+  transpose16([&](int r) HK_LAMBDA_INLINE { return load_bytes16(rows[r] + offset); }, out);
+}
+#if !defined(HK_ISA_AVX512)
+HK_INLINE void load_rows_wide(const std::uint8_t* const* rows, std::size_t offset, vi* out) {
+  for (int j = 0; j < W; j += 4) load_rows16(rows, offset + 4 * j, out + j);
+}
+#endif
+/// The dword at `offset` of each of W rows; sixteen bytes from there on must be readable. Taking the first dword of a
+/// transposed load is cheaper than gathering: W small stores before one wide load would stall.
 HK_INLINE vi load_rows4(const std::uint8_t* const* rows, std::size_t offset) {
-  alignas(64) std::int32_t lanes[W];
-  for (int r = 0; r < W; ++r) lanes[r] = load32(rows[r] + offset);
-  return load_i(lanes);
+  vi out[4];
+  load_rows16(rows, offset, out);
+  return out[0];
 }
-HK_INLINE vi load_rows2(const std::uint8_t* const* rows, std::size_t offset) {
-  alignas(64) std::int32_t lanes[W];
-  for (int r = 0; r < W; ++r) lanes[r] = load16(rows[r] + offset);
-  return load_i(lanes);
+/// The same for the dword that ends at `end`; sixteen bytes before it must be readable.
+HK_INLINE vi load_rows4_before(const std::uint8_t* const* rows, std::size_t end) {
+  vi out[4];
+  load_rows16(rows, end - 16, out);
+  return out[3];
 }
+/// Bytes -> all ones where the byte is 1, for bytes 0 or 1.
+HK_INLINE vi byte_mask(vi bits) { return sub_bytes(vi{}, bits); }
+/// Low four bits of every lane spread to its four bytes, as 0 or 1.
+HK_INLINE vi spread_bits(vi bits) { return ((bits & 0xF) * 0x00204081) & 0x01010101; }
 HK_INLINE vf half_high(vi v) { return half_low(shr(v, 16)); }
 
 /// Sum and largest of the lanes, always in the same tree order.
