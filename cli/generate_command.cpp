@@ -1,0 +1,104 @@
+// hk-run generate: continues a text. The answer goes to stdout, one line of statistics to stderr.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+#include "cli/sampling_options.h"
+#include "cli/streams.h"
+
+namespace hk::cli {
+namespace {
+
+struct Options {
+  ModelOptions model;
+  SamplingOptions sampling;
+  std::optional<std::string> prompt;
+  std::optional<std::string> prompt_file;
+  long long max_tokens = -1;
+  std::vector<std::string> stop;
+  bool no_bos = false;
+  bool parse_special = false;
+  bool show_special = false;
+  bool echo = false;
+};
+
+std::string prompt_text(const Options& options) {
+  if (options.prompt && options.prompt_file)
+    throw Error("generate: -p and -f both give a prompt; one of them is enough", ErrorKind::kUsage);
+  if (options.prompt_file) return read_text(*options.prompt_file);
+  if (!options.prompt)
+    throw Error("generate: a prompt is needed: -p TEXT, -f FILE, or -p - for standard input", ErrorKind::kUsage);
+  return *options.prompt == "-" ? read_text("-") : *options.prompt;
+}
+
+std::vector<engine::TokenId> prompt_ids(const Options& options, const tokenizer::Tokenizer& tokenizer,
+                                        std::string_view text) {
+  // Begin token by hand: an end token that some vocabularies add to every text would end a prompt before it began.
+  auto ids = tokenizer.encode(text, {.add_special = false, .parse_special = options.parse_special});
+  const auto bos = tokenizer.bos();
+  const bool wants_bos = tokenizer.adds_bos() && bos && !options.no_bos;
+  if (wants_bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
+  return ids;
+}
+
+void run(const Options& options) {
+  const auto settings = options.sampling.settings();
+  if (options.max_tokens < -1)
+    throw Error(fmt::format("-n: {} is no number of tokens; expected -1 (no limit) or more", options.max_tokens),
+                ErrorKind::kUsage);
+  const std::string text = prompt_text(options);
+  const InterruptGuard guard;
+  const RunningModel running = open_running_model(options.model);
+  auto sampler = running.make_sampler(settings);
+  engine::Session session(*running.model, running.sequence);
+  PrefillProgress progress;
+  engine::GenerateOptions generate;
+  if (options.max_tokens >= 0) generate.max_tokens = static_cast<std::size_t>(options.max_tokens);
+  generate.stop = options.stop;
+  generate.show_special = options.show_special;
+  generate.cancelled = [] { return InterruptGuard::interrupted(); };
+  generate.on_prefill = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
+  generate.on_text = [&](std::string_view piece) {
+    progress.clear();
+    write_answer(piece);
+  };
+  if (options.echo) write_answer(text);
+  const auto result =
+      engine::generate(session, *running.tokenizer, sampler, prompt_ids(options, *running.tokenizer, text), generate);
+  progress.clear();
+  if (stdout_is_terminal() && !result.text.ends_with('\n')) write_answer("\n");
+  write_note(running.statistics_line(result, sampler));
+  if (result.reason == engine::FinishReason::kCancelled) InterruptGuard::check();
+}
+
+}  // namespace
+
+void add_generate_command(CLI::App& app) {
+  auto* command = app.add_subcommand("generate", "Continue a text");
+  const auto options = std::make_shared<Options>();
+  options->model.add_to(*command);
+  command->add_option("-p,--prompt", options->prompt, "The text to continue; - reads standard input");
+  command->add_option("-f,--file", options->prompt_file, "A file with the text to continue; - is standard input");
+  command
+      ->add_option("-n,--max-tokens", options->max_tokens,
+                   "Tokens to generate at most; -1: until the model ends or the context is full")
+      ->capture_default_str();
+  command->add_option("--stop", options->stop, "End before this text appears; may be given more than once")->take_all();
+  command->add_flag("--echo", options->echo, "Write the prompt before the answer");
+  command->add_flag("--no-special", options->no_bos, "Do not put the vocabulary's begin token before the prompt");
+  command->add_flag("--parse-special", options->parse_special,
+                    "Texts of special tokens in the prompt become these tokens");
+  command->add_flag("--show-special", options->show_special, "Write the texts of special tokens that the model makes");
+  options->sampling.add_to(*command);
+  command->callback([options] { run(*options); });
+}
+
+}  // namespace hk::cli

@@ -1,0 +1,95 @@
+// From options to a model that can generate.
+#include "cli/model_options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/error.h"
+#include "cli/text.h"
+#include "engine/container/vocabulary.h"
+#include "engine/runtime/memory.h"
+#include "engine/runtime/topology.h"
+#include "models/open.h"
+
+namespace hk::cli {
+namespace {
+
+// For a file that does not say what it was trained with.
+constexpr std::size_t kContextWhenUnknown = 4096;
+
+kernels::KvType parse_kv(const std::string& name) {
+  if (name == "f16") return kernels::KvType::kF16;
+  if (name == "f32") return kernels::KvType::kF32;
+  throw Error(fmt::format("--kv: '{}' is no cache type; there are f16 and f32", name), ErrorKind::kUsage);
+}
+
+void note(const std::string& text) { std::fputs(fmt::format("hk-run: note: {}\n", text).c_str(), stderr); }
+
+}  // namespace
+
+void ModelOptions::add_to(CLI::App& command) {
+  constexpr auto kGroup = "Model";
+  command.add_option("file", file, "A .hk or .gguf file (any shard or split of a set)")->required();
+  command.add_option("-c,--context", context, "Positions of the context; default: what the model was trained with")
+      ->group(kGroup);
+  command.add_option("-t,--threads", threads, "Threads; default: physical fast cores within affinity and CPU quota")
+      ->group(kGroup);
+  command.add_option("--kv", kv, "Type of the key/value cache: f16 or f32")->capture_default_str()->group(kGroup);
+}
+
+const kernels::KernelTable& chosen_kernels() {
+  const char* forced = std::getenv("HK_KERNELS");
+  const char* why = "";
+  const auto* table = kernels::select_level(forced == nullptr ? "" : forced, &why);
+  if (table == nullptr)
+    throw Error(fmt::format("HK_KERNELS={}: {}", forced == nullptr ? "" : forced, why), ErrorKind::kUsage);
+  return *table;
+}
+
+RunningModel open_running_model(const ModelOptions& options) {
+  RunningModel running;
+  running.sequence.kv = parse_kv(options.kv);
+  if (options.context && *options.context == 0)
+    throw Error("--context: a context of 0 positions holds nothing; expected at least 1", ErrorKind::kUsage);
+  running.kernels = &chosen_kernels();
+  if (options.threads) {
+    running.threads = std::make_unique<engine::ThreadPool>(*options.threads);
+    running.threads_why = "as asked";
+  } else {
+    auto choice = engine::default_threads(engine::read_topology());
+    running.threads = std::make_unique<engine::ThreadPool>(choice.threads);
+    running.threads_why = std::move(choice.why);
+  }
+  running.reader = engine::open_model(options.file);
+  for (const auto& remark : running.reader->remarks()) note(remark);
+  running.tokenizer = engine::make_tokenizer(*running.reader);
+  for (const auto& remark : running.tokenizer->remarks()) note(remark);
+  running.model = models::open(running.reader, *running.threads, *running.kernels);
+  const std::size_t trained = running.model->info().context_length;
+  running.sequence.context_length = options.context ? *options.context : trained != 0 ? trained : kContextWhenUnknown;
+  if (trained != 0 && running.sequence.context_length > trained)
+    note(fmt::format("the context of {} positions is longer than the {} that the model was trained with",
+                     running.sequence.context_length, trained));
+  return running;
+}
+
+engine::Sampler RunningModel::make_sampler(const engine::SamplerSettings& settings) const {
+  return {settings, model->info().vocab_size, tokenizer->eog_ids(),
+          [&vocabulary = *tokenizer](engine::TokenId id) { return vocabulary.piece(id); }};
+}
+
+std::string RunningModel::statistics_line(const engine::GenerateResult& result, const engine::Sampler& sampler) const {
+  const auto& s = result.statistics;
+  const auto memory = engine::process_memory();
+  return fmt::format(
+      "prompt {} tokens ({} cached) {:.1f} tok/s, generated {} tokens {:.1f} tok/s, finish: {}, {} private, {} mapped, "
+      "{} {} ({}), {}, seed {}",
+      s.prompt_tokens, s.cached_tokens, s.prefill_rate(), s.generated_tokens, s.decode_rate(),
+      engine::finish_reason_name(result.reason), bytes_text(memory.private_bytes), bytes_text(memory.mapped_bytes),
+      threads->threads(), threads->threads() == 1 ? "thread" : "threads", threads_why, kernels->level, sampler.seed());
+}
+
+}  // namespace hk::cli

@@ -1,0 +1,65 @@
+// Standard streams of the generating commands.
+#include "cli/streams.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace hk::cli {
+namespace {
+
+// A prompt that is read faster than this needs no progress line.
+constexpr std::chrono::milliseconds kQuick{300};
+
+std::string read_all(std::FILE* file, std::string_view name) {
+  std::string text;
+  char buffer[1 << 16];
+  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, file)) text.append(buffer, n);
+  if (std::ferror(file) != 0) throw Error(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
+  return text;
+}
+
+}  // namespace
+
+bool stdin_is_terminal() { return isatty(STDIN_FILENO) == 1; }
+bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
+bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
+
+void write_answer(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  throw Error(fmt::format("cannot write the answer: {}", std::strerror(errno)), ErrorKind::kResource);
+}
+
+void write_note(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
+
+std::string read_text(const std::string& path) {
+  if (path == "-") return read_all(stdin, "standard input");
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
+  struct Close {
+    std::FILE* file;
+    ~Close() { std::fclose(file); }
+  } close{file};
+  return read_all(file, path);
+}
+
+void PrefillProgress::update(std::size_t done, std::size_t total) {
+  if (!stderr_is_terminal() || (!drawn_ && std::chrono::steady_clock::now() - start_ < kQuick)) return;
+  std::fputs(fmt::format("\r\x1b[Kreading the prompt: {} of {} tokens", done, total).c_str(), stderr);
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void PrefillProgress::clear() {
+  if (!drawn_) return;
+  std::fputs("\r\x1b[K", stderr);
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace hk::cli

@@ -1,0 +1,38 @@
+// Where the parts of a generation go: the answer to stdout as it comes, progress to stderr; and whole texts read in.
+//
+// Layer: cli.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace hk::cli {
+
+bool stdin_is_terminal();
+bool stdout_is_terminal();
+bool stderr_is_terminal();
+
+/// Writes and flushes, so that a reader sees each piece at once. Throws hk::Error (kind kResource) when it cannot be
+/// written.
+void write_answer(std::string_view text);
+/// One line on stderr.
+void write_note(std::string_view line);
+
+/// Content of a file, or of standard input for "-". Throws hk::Error.
+std::string read_text(const std::string& path);
+
+/// "reading the prompt: 512 of 2048 tokens" on a terminal, redrawn in place; nothing elsewhere or for what is quick.
+class PrefillProgress {
+ public:
+  ~PrefillProgress() { clear(); }
+  void update(std::size_t done, std::size_t total);
+  void clear();
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  bool drawn_ = false;
+};
+
+}  // namespace hk::cli
