@@ -109,6 +109,21 @@ PerLayer Keys::per_layer_or(std::string_view key, std::size_t layers, PerLayer f
   return contains(key) ? per_layer(key, layers) : std::move(fallback);
 }
 
+std::vector<float> Keys::plain_numbers(std::string_view whole_key, std::size_t n) const {
+  if (!reader_.metadata().is_array(whole_key)) {
+    const auto value = find_number(std::string(whole_key));
+    if (!value) refuse(whole_key, "missing", fmt::format("one number or a list of {}", n));
+    return std::vector<float>(n, static_cast<float>(*value));
+  }
+  auto values = reader_.metadata().floats(whole_key);
+  if (!values || values->size() != n)
+    refuse(whole_key, fmt::format("a list of {}", values ? values->size() : 0), fmt::format("a list of {} numbers", n));
+  for (const float value : *values) {
+    if (!std::isfinite(value)) refuse(whole_key, fmt::format("a list with {}", value), "finite numbers");
+  }
+  return std::move(*values);
+}
+
 std::optional<double> Keys::plain_number(std::string_view whole_key) const {
   return find_number(std::string(whole_key));
 }

@@ -54,6 +54,8 @@ class Keys {
 
   /// Finite numbers under a key without the architecture's prefix (`hk.rope.beta_fast`).
   std::optional<double> plain_number(std::string_view whole_key) const;
+  /// One finite number for all of `n`, or a list of them.
+  std::vector<float> plain_numbers(std::string_view whole_key, std::size_t n) const;
   std::optional<std::string_view> plain_text(std::string_view whole_key) const;
 
   /// Throws: "<file>: <key> is <found>; the <architecture> model expects <expected>".

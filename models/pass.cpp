@@ -201,18 +201,38 @@ Rows Pass::feed_forward(const FeedForwardSpec& spec, const Rows& input) {
   const Rows up = up_buffer_.shape(input.n, spec.up.rows);
   const Rows gate = spec.gate ? gate_buffer_.shape(input.n, spec.gate.rows) : up;
   products_.run({{&spec.gate, gate.data, gate.stride}, {&spec.up, up.data, up.stride}});
-  const auto activate = spec.activation == Activation::kSilu   ? kernels_.silu_mul
-                        : spec.activation == Activation::kGelu ? kernels_.gelu_mul
-                                                               : kernels_.relu2_mul;
   products_.begin(gate, {&spec.down});
   for_rows(pool_, input.n, [&](std::size_t i) {
-    activate(gate[i], spec.gate ? up[i] : nullptr, up.cols, gate[i]);
+    activate(spec, gate[i], spec.gate ? up[i] : nullptr, up.cols);
     if (spec.sub_norm) norm(spec.sub_norm, gate[i], up.cols, gate[i]);
     products_.prepare_row(i);
   });
   const Rows branch = branch2_buffer_.shape(input.n, spec_.width);
   products_.run({{&spec.down, branch.data, branch.stride}});
   return branch;
+}
+
+/// gate = act(gate) * up, or act(gate) without up.
+void Pass::activate(const FeedForwardSpec& spec, float* gate, const float* up, std::size_t n) const {
+  switch (spec.activation) {
+    case Activation::kSilu:
+      kernels_.silu_mul(gate, up, n, gate);
+      break;
+    case Activation::kGelu:
+      kernels_.gelu_mul(gate, up, n, gate);
+      break;
+    case Activation::kRelu2:
+      kernels_.relu2_mul(gate, up, n, gate);
+      break;
+    case Activation::kXielu:
+      for (std::size_t i = 0; i < n; ++i) {
+        const float x = gate[i];
+        const float bent =
+            x > 0 ? spec.xielu.positive * x * x : spec.xielu.negative * (std::expm1(std::min(x, spec.xielu.limit)) - x);
+        gate[i] = (bent + spec.xielu.linear * x) * (up == nullptr ? 1.0F : up[i]);
+      }
+      break;
+  }
 }
 
 void Pass::add_branch(const NormSpec& post_norm, float scale, const Rows& branch) {

@@ -52,6 +52,7 @@ class Pass {
                   std::size_t size) const;
   void rotate(const AttentionSpec& spec, std::size_t i, float* row, std::size_t heads) const;
   Rows feed_forward(const FeedForwardSpec& spec, const Rows& input);
+  void activate(const FeedForwardSpec& spec, float* gate, const float* up, std::size_t n) const;
   void add_branch(const NormSpec& post_norm, float scale, const Rows& branch);
   void norm(const NormSpec& norm, const float* x, std::size_t n, float* out) const;
   void output(std::span<const std::uint32_t> wanted, float* logits);

@@ -122,11 +122,25 @@ struct AttentionSpec {
   NormSpec sub_norm;        ///< on the attention result, before `output`
 };
 
-enum class Activation : std::uint8_t { kSilu, kGelu, kRelu2 };
+enum class Activation : std::uint8_t {
+  kSilu,
+  kGelu,   ///< tanh form
+  kRelu2,  ///< relu(x)^2
+  kXielu,  ///< a parabola above zero, an exponential below, by XieluSpec
+};
+
+/// x > 0: positive * x^2 + linear * x; else negative * (exp(min(x, limit)) - 1 - x) + linear * x.
+struct XieluSpec {
+  float positive = 0;
+  float negative = 0;
+  float linear = 0;
+  float limit = 0;
+};
 
 /// down(act(gate(x)) * up(x)), or down(act(up(x))) without a gate.
 struct FeedForwardSpec {
   Activation activation = Activation::kSilu;
+  XieluSpec xielu;
   Matrix gate, up, down;
   NormSpec sub_norm;  ///< on the activated row, before `down`
 };

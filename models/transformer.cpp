@@ -35,10 +35,6 @@ Transformer::Transformer(std::shared_ptr<engine::ModelReader> reader, ModelSpec 
 std::unique_ptr<engine::Sequence> Transformer::new_sequence(const SequenceOptions& options) {
   if (options.context_length == 0)
     throw Error("a sequence needs a context of at least one position", ErrorKind::kUsage);
-  if (spec_.position_embedding && options.context_length > spec_.position_embedding.rows)
-    throw Error(fmt::format("{}: the model has learned {} positions, so a context of {} is too long", reader_->path(),
-                            spec_.position_embedding.rows, options.context_length),
-                ErrorKind::kUsage);
   return std::make_unique<KvSequence>(this, spec_.kv_slots, options);
 }
 
@@ -72,6 +68,11 @@ void Transformer::accept(std::span<const BatchItem> items) {
     if (item.tokens.size() > sequence->capacity() - sequence->length())
       throw Error(fmt::format("the context of {} positions is full: it holds {} and {} more were given",
                               sequence->capacity(), sequence->length(), item.tokens.size()));
+    const std::size_t learned = spec_.position_embedding ? spec_.position_embedding.rows : sequence->capacity();
+    if (sequence->length() + item.tokens.size() > learned)
+      throw Error(
+          fmt::format("{}: the model has learned {} positions only: the sequence holds {} and {} more were given",
+                      reader_->path(), learned, sequence->length(), item.tokens.size()));
     for (const engine::TokenId id : item.tokens) {
       if (id < 0 || static_cast<std::size_t>(id) >= spec_.token_embedding.rows)
         throw Error(

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cmath>
+#include <utility>
 
 namespace hk::models {
 
@@ -21,19 +23,16 @@ void Builder::read_sizes(NormKind norm_kind) {
   if (trailing >= sizes.layers)
     keys.refuse(keys.full("nextn_predict_layers"), fmt::format("{}", trailing),
                 fmt::format("fewer than the {} layers", sizes.layers));
-  const std::size_t all_layers = sizes.layers;
+  all_layers_ = sizes.layers;
   sizes.layers -= trailing;
   sizes.width = keys.count("embedding_length");
   sizes.context = keys.count("context_length");
-  sizes.heads = keys.per_layer("attention.head_count", all_layers);
-  sizes.kv_heads = keys.per_layer_or("attention.head_count_kv", all_layers, sizes.heads);
-  sizes.feed_forward = keys.per_layer("feed_forward_length", all_layers);
+  sizes.heads = keys.per_layer("attention.head_count", all_layers_);
+  sizes.kv_heads = keys.per_layer_or("attention.head_count_kv", all_layers_, sizes.heads);
+  sizes.feed_forward = keys.per_layer("feed_forward_length", all_layers_);
   sizes.key_length = head_size("attention.key_length");
   sizes.value_length = head_size("attention.value_length");
   sizes.n_rot = keys.count_or("rope.dimension_count", sizes.key_length);
-  if (sizes.n_rot == 0 || sizes.n_rot % 2 != 0 || sizes.n_rot > sizes.key_length)
-    keys.refuse(keys.full("rope.dimension_count"), fmt::format("{}", sizes.n_rot),
-                fmt::format("an even number of dimensions up to the head size {}", sizes.key_length));
   norm_kind_ = norm_kind;
   epsilon_ = static_cast<float>(keys.positive(norm_kind == NormKind::kLayer ? "attention.layer_norm_epsilon"
                                                                             : "attention.layer_norm_rms_epsilon"));
@@ -58,6 +57,13 @@ NormSpec Builder::norm(const std::string& name, std::size_t n) {
   return norm;
 }
 
+NormSpec Builder::bare_named_norm(const std::string& name, std::size_t n) {
+  if (weights.contains(name + ".weight")) return norm(name, n);
+  NormSpec norm = bare_norm();
+  norm.weight = weights.vector(name, n);
+  return norm;
+}
+
 NormSpec Builder::optional_norm(const std::string& name, std::size_t n) {
   return weights.contains(name + ".weight") ? norm(name, n) : NormSpec{};
 }
@@ -69,15 +75,22 @@ void Builder::embedding() {
   spec.vocab_size = spec.token_embedding.rows;
 }
 
-void Builder::output(float scale) {
-  spec.output_norm = norm("output_norm", sizes.width);
+void Builder::positions() { spec.position_embedding = weights.table("position_embd", sizes.width); }
+
+void Builder::output(double scale) { output(norm("output_norm", sizes.width), scale); }
+
+void Builder::output(const NormSpec& output_norm, double scale) {
+  spec.output_norm = output_norm;
   const bool own = weights.contains("output.weight");
   spec.output = weights.matrix(own ? "output" : "token_embd", spec.vocab_size, sizes.width);
   if (!own) spec.output.bias = weights.optional_vector("output.bias", spec.vocab_size);
-  spec.output.scale *= scale;
+  spec.output.scale *= static_cast<float>(scale);
 }
 
 RopeSettings Builder::rope_settings() {
+  if (sizes.n_rot == 0 || sizes.n_rot % 2 != 0 || sizes.n_rot > sizes.key_length)
+    keys.refuse(keys.full("rope.dimension_count"), fmt::format("{}", sizes.n_rot),
+                fmt::format("an even number of dimensions up to the head size {}", sizes.key_length));
   RopeSettings settings = read_rope(keys, sizes.n_rot, sizes.context);
   read_rope_factors(keys, weights, settings);
   return settings;
@@ -130,10 +143,68 @@ void Builder::head_norms(AttentionSpec& attention, std::size_t layer) {
   attention.k_norm = norm(name(layer, "attn_k_norm"), attention.key_length);
 }
 
+void Builder::whole_row_norms(AttentionSpec& attention, std::size_t layer) {
+  attention.head_norm_scope = HeadNormScope::kWholeRow;
+  attention.q_norm = norm(name(layer, "attn_q_norm"), attention.heads * attention.key_length);
+  attention.k_norm = norm(name(layer, "attn_k_norm"), attention.kv_heads * attention.key_length);
+}
+
+void Builder::own_head_norms(AttentionSpec& attention, std::size_t layer) {
+  attention.head_norm_scope = HeadNormScope::kOwnWeight;
+  attention.q_norm = attention.k_norm = bare_norm();
+  attention.q_norm.weight = weights.vectors(name(layer, "attn_q_norm.weight"), attention.heads, attention.key_length);
+  attention.k_norm.weight =
+      weights.vectors(name(layer, "attn_k_norm.weight"), attention.kv_heads, attention.key_length);
+}
+
+LayerSpec Builder::pre_norm_layer(std::size_t layer, const AttentionSpec& attention,
+                                  const FeedForwardSpec& feed_forward) {
+  LayerSpec made;
+  made.mixer_norm = norm(name(layer, "attn_norm"), sizes.width);
+  made.attention = attention;
+  made.feed_forward_norm = norm(name(layer, "ffn_norm"), sizes.width);
+  made.feed_forward = feed_forward;
+  return made;
+}
+
+LayerSpec Builder::parallel_layer(std::size_t layer, const AttentionSpec& attention,
+                                  const FeedForwardSpec& feed_forward) {
+  LayerSpec made;
+  made.parallel = true;
+  made.mixer_norm = norm(name(layer, "attn_norm"), sizes.width);
+  made.attention = attention;
+  made.feed_forward = feed_forward;
+  return made;
+}
+
+std::vector<bool> Builder::window_layers(std::size_t usual_period) const {
+  const std::string_view key = "attention.sliding_window_pattern";
+  std::vector<bool> windowed(sizes.layers);
+  const PerLayer given = keys.per_layer_or(key, all_layers_, PerLayer(usual_period));
+  for (std::size_t i = 0; i < sizes.layers; ++i)
+    windowed[i] = given.uniform() ? given[i] != 0 && (i + 1) % given[i] != 0 : given[i] != 0;
+  return windowed;
+}
+
+void Builder::alibi(AttentionSpec& attention, double max_bias) {
+  // Heads up to a power of two get 2^(-max_bias k / n) for k = 1..n; those beyond it the odd steps of the next power.
+  const auto n = static_cast<double>(std::bit_floor(attention.heads));
+  std::vector<float> slopes(attention.heads);
+  for (std::size_t head = 0; head < slopes.size(); ++head) {
+    const auto h = static_cast<double>(head);
+    slopes[head] = static_cast<float>(h < n ? std::exp2(-max_bias * (h + 1) / n)
+                                            : std::exp2(-max_bias / 2 * (2 * (h - n) + 1) / n));
+  }
+  attention.slopes = weights.keep(std::move(slopes));
+}
+
 FeedForwardSpec Builder::gated_feed_forward(std::size_t layer, Activation activation) {
+  return gated_feed_forward(layer, activation, sizes.feed_forward[layer]);
+}
+
+FeedForwardSpec Builder::gated_feed_forward(std::size_t layer, Activation activation, std::size_t inner) {
   FeedForwardSpec f;
   f.activation = activation;
-  const std::size_t inner = sizes.feed_forward[layer];
   if (weights.contains(name(layer, "ffn_gate.weight"))) {
     f.gate = weights.matrix(name(layer, "ffn_gate"), inner, sizes.width);
     f.up = weights.matrix(name(layer, "ffn_up"), inner, sizes.width);

@@ -1,4 +1,5 @@
-// Llama 2 and 3, Mistral, TinyLlama, SmolLM2, Yi, Falcon3 and everything else that calls itself `llama`.
+// Llama 2 and 3, Mistral, TinyLlama, SmolLM2, Yi, Falcon3 and everything else that calls itself `llama`; and the
+// families that are the same function under another name.
 //
 // RMSNorm before attention and feed-forward, grouped-query attention with rotation of adjacent pairs, gated SiLU. A
 // sliding window in the metadata is not used: the files that carry one were made for runtimes that ignore it.
@@ -13,14 +14,10 @@ void describe_llama(Builder& b) {
   const std::size_t rope = b.rope();
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kAdjacent);
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
-    LayerSpec layer;
-    layer.mixer_norm = b.norm(Builder::name(i, "attn_norm"), b.sizes.width);
-    layer.attention = b.attention(i);
-    layer.attention.rope = rope;
-    layer.attention.rope_style = style;
-    layer.feed_forward_norm = b.norm(Builder::name(i, "ffn_norm"), b.sizes.width);
-    layer.feed_forward = b.gated_feed_forward(i, Activation::kSilu);
-    b.spec.layers.push_back(layer);
+    AttentionSpec attention = b.attention(i);
+    attention.rope = rope;
+    attention.rope_style = style;
+    b.spec.layers.push_back(b.pre_norm_layer(i, attention, b.gated_feed_forward(i, Activation::kSilu)));
   }
   b.output();
 }
