@@ -19,25 +19,26 @@ HK_INLINE float quantize_group(const float* x, int n, std::int8_t* codes) {
   // below 2^-110 the reciprocal is no longer safe and the values no longer matter
   const bool zero = !(peak > 0x1p-110f);
   const float inverse = zero ? 0.0f : 127.0f / peak;
+  vf along{}, squares{};
   for (int i = 0; i < n; i += W) {
-    const vf scaled = round_even(load_f(x + i) * inverse);
-    const vi code = __builtin_convertvector(select(abs_f(scaled) <= 127.0f, scaled, vf{}), vi);
+    // the values are brought near 1 first: their products cannot overflow or vanish
+    const vf scaled = load_f(x + i) * inverse;
+    const vf rounded = round_even(scaled);
+    const vf kept = select(abs_f(rounded) <= 127.0f, rounded, vf{});
+    along = fma(scaled, kept, along);
+    squares = fma(kept, kept, squares);
+    const vi code = __builtin_convertvector(kept, vi);
     for (int lane = 0; lane < W; ++lane) codes[i + lane] = static_cast<std::int8_t>(code[lane]);
   }
-  return (zero ? 0.0f : peak / 127.0f) + poisoned;
+  if (zero) return poisoned;
+  if (n > 32) return peak / 127.0f + poisoned;
+  return peak / 127.0f * (sum_lanes(along) / sum_lanes(squares)) + poisoned;
 }
 
 HK_INLINE int sum_codes(const std::int8_t* codes, int n) {
   int sum = 0;
   for (int i = 0; i < n; ++i) sum += codes[i];
   return sum;
-}
-
-/// Sum of 32 values in an order that is the same on every level.
-HK_INLINE float sum_values(const float* x) {
-  float part[4] = {};
-  for (int i = 0; i < 32; ++i) part[i % 4] += x[i];
-  return (part[0] + part[1]) + (part[2] + part[3]);
 }
 
 HK_INLINE void clear(std::uint8_t* record, std::size_t from, std::size_t to) {
@@ -61,10 +62,8 @@ void quantize_row(ActivationFormat format, const float* x, std::size_t cols, voi
       __builtin_memcpy(bytes + layout.scales + 4 * b, &scale, 4);
       __builtin_memcpy(bytes + layout.sums + 4 * b, &sum, 4);
       __builtin_memcpy(bytes + layout.sums16 + 4 * b, halves, 4);
-      const float values = sum_values(x + 32 * b);
-      __builtin_memcpy(bytes + layout.value_sums + 4 * b, &values, 4);
     }
-    clear(bytes, layout.value_sums + cols / 32 * 4, layout.stride);
+    clear(bytes, layout.sums16 + cols / 32 * 4, layout.stride);
   } else if (format == ActivationFormat::kQ8x256) {
     for (std::size_t b = 0; b < cols / 256; ++b) {
       const float scale = quantize_group(x + 256 * b, 256, codes + 256 * b);

@@ -14,14 +14,12 @@ struct ActivationBlock {
   const std::uint8_t* scales;
   const std::uint8_t* sums;
   const std::uint8_t* sums16;
-  const std::uint8_t* value_sums;
   HK_INLINE ActivationBlock(const MatmulArgs& args, const ActivationLayout& layout, std::size_t i, std::size_t block) {
     const auto* record = static_cast<const std::uint8_t*>(args.activations) + i * args.activation_stride;
     codes = record + block * 32;
     scales = record + layout.scales + block * 4;
     sums = record + layout.sums + block * 4;
     sums16 = record + layout.sums16 + block * 4;
-    value_sums = record + layout.value_sums + block * 4;
   }
   HK_INLINE float scale(int b) const {
     float value;
@@ -56,7 +54,6 @@ HK_INLINE void block_tile(const BlockScratch<F>& scratch, int blocks, const Pane
   const std::uint8_t* codes[A];
   for (int a = 0; a < A; ++a) codes[a] = x.codes + a * args.activation_stride;
   const std::ptrdiff_t scales = x.scales - x.codes, sums = x.sums - x.codes, sums16 = x.sums16 - x.codes;
-  const std::ptrdiff_t value_sums = x.value_sums - x.codes;
   vf acc[R][A];
   load_sums<A>(panel, i, first_block == 0, acc);
   for (int b = 0; b < blocks; ++b) {
@@ -87,7 +84,7 @@ HK_INLINE void block_tile(const BlockScratch<F>& scratch, int blocks, const Pane
         for (int r = 0; r < R; ++r)
           acc[r][a] = fma(to_float(total[r][a]), scratch.scale[b][part][r] * set_f(scale), acc[r][a]);
         if constexpr (F::kHasMin) {
-          const vf sum = as_f(set_i(load32(codes[a] + value_sums + 4 * b)));
+          const vf sum = set_f(scale * static_cast<float>(load32(codes[a] + sums + 4 * b)));
           for (int r = 0; r < R; ++r) acc[r][a] = fma(scratch.min[b][r], sum, acc[r][a]);
         }
       }
@@ -124,7 +121,7 @@ HK_INLINE void block_stream(const Panel& panel, const MatmulArgs& args, const Ac
           acc[r][0] = fma(to_float(even + odd), scale[part] * set_f(x.scale(b)), acc[r][0]);
         }
         if constexpr (F::kHasMin) {
-          acc[r][0] = fma(min, as_f(set_i(load32(x.value_sums + 4 * b))), acc[r][0]);
+          acc[r][0] = fma(min, set_f(x.scale(b) * static_cast<float>(load32(x.sums + 4 * b))), acc[r][0]);
         }
       }
     }

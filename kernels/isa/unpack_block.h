@@ -45,19 +45,16 @@ struct Q4_0 : BlockFormat {
   }
 };
 
-// q4_1 and q5_1 store d q + m with m near minus half the range, so the two terms' errors from rounding the activations
-// cancel. Taking half the range off the codes instead lets the rest, m + kBias d, meet the exact sum of the
-// activations.
 struct Q4_1 : BlockFormat {
   static constexpr int kBytes = 20;
-  static constexpr int kBias = 8;
+  static constexpr int kBias = 0;
   static constexpr bool kHasMin = true;
   static HK_INLINE void unpack(const std::uint8_t* const* rows, std::size_t offset, int, vi* steps, vf* scale,
                                vf* min) {
     unpack_nibbles(rows, offset + 4, steps);
     const vi head = load_rows4(rows, offset);
     *scale = half_low(head);
-    *min = fma(*scale, set_f(kBias), half_high(head));
+    *min = half_high(head);
   }
 };
 
@@ -75,7 +72,7 @@ struct Q5_0 : BlockFormat {
 
 struct Q5_1 : BlockFormat {
   static constexpr int kBytes = 24;
-  static constexpr int kBias = 16;
+  static constexpr int kBias = 0;
   static constexpr bool kHasMin = true;
   static HK_INLINE void unpack(const std::uint8_t* const* rows, std::size_t offset, int, vi* steps, vf* scale,
                                vf* min) {
@@ -84,7 +81,7 @@ struct Q5_1 : BlockFormat {
     load_rows16(rows, offset, head);
     add_fifth_bits(head[1], steps);
     *scale = half_low(head[0]);
-    *min = fma(*scale, set_f(kBias), half_high(head[0]));
+    *min = half_high(head[0]);
   }
 };
 
