@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -75,6 +76,7 @@ AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(resolve(p
 }
 
 AtomicFile::~AtomicFile() {
+  if (!mapping_.empty()) ::munmap(mapping_.data(), mapping_.size());
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
 }
@@ -83,17 +85,34 @@ void AtomicFile::fail(const char* what, int error) const {
   throw Error(fmt::format("cannot {} {}: {}", what, path_, std::strerror(error)), kind_of(error));
 }
 
-void AtomicFile::reserve(std::uint64_t size) {
-  if (size == 0) return;
-  const auto end = static_cast<::off_t>(size);
+/// False when the file system cannot reserve.
+bool AtomicFile::take_space(std::uint64_t size) {
   if (size > static_cast<std::uint64_t>(std::numeric_limits<::off_t>::max())) fail("write", EFBIG);
   int result = 0;
   do {
-    result = ::fallocate(descriptor_, 0, 0, end) == 0 ? 0 : errno;
+    result = ::fallocate(descriptor_, 0, 0, static_cast<::off_t>(size)) == 0 ? 0 : errno;
   } while (result == EINTR);
-  // Not every file system can reserve; then a full disk shows at the write that does not fit.
   if (result == ENOSPC || result == EDQUOT || result == EFBIG) fail("write", result);
-  if (result != 0 && ::ftruncate(descriptor_, end) != 0) fail("write", errno);
+  return result == 0;
+}
+
+void AtomicFile::reserve(std::uint64_t size) {
+  // Where space cannot be reserved a full disk shows at the write that does not fit.
+  if (size != 0 && !take_space(size) && ::ftruncate(descriptor_, static_cast<::off_t>(size)) != 0) fail("write", errno);
+}
+
+std::span<std::byte> AtomicFile::map(std::uint64_t size) {
+  if (size == 0) return {};
+  if (!take_space(size)) {
+    // A full disk behind a mapping is a signal, not an error code: the space is taken by writing it.
+    const std::vector<std::byte> zeros(kCopyBuffer);
+    for (std::uint64_t at = 0; at < size; at += zeros.size())
+      write(at, std::span(zeros).first(std::min<std::uint64_t>(zeros.size(), size - at)));
+  }
+  void* mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+  if (mapped == MAP_FAILED) fail("map", errno);
+  mapping_ = {static_cast<std::byte*>(mapped), size};
+  return mapping_;
 }
 
 void AtomicFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {

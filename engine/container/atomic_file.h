@@ -21,6 +21,9 @@ class AtomicFile {
 
   /// Makes the file `size` bytes long and takes the disk space now, so that a full disk is told before the work.
   void reserve(std::uint64_t size);
+  /// Reserves `size` bytes for certain and maps them, for work that fills a large file without holding it in private
+  /// memory. Valid until destruction.
+  std::span<std::byte> map(std::uint64_t size);
   /// Safe from several threads.
   void write(std::uint64_t offset, std::span<const std::byte> bytes);
   /// Copies `size` bytes of another open file, by reference where the file system can.
@@ -34,6 +37,7 @@ class AtomicFile {
   const std::string& path() const { return path_; }
 
  private:
+  bool take_space(std::uint64_t size);
   void give_name();
   [[noreturn]] void fail(const char* what, int error) const;
 
@@ -41,6 +45,7 @@ class AtomicFile {
   std::string target_;     // links resolved
   std::string temporary_;  // "" while nameless
   int descriptor_ = -1;
+  std::span<std::byte> mapping_;
 };
 
 }  // namespace hk::engine
