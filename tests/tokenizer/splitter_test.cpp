@@ -71,25 +71,65 @@ TEST(Splitter, LosesNothing) {
 
 // The equivalents of the table against the expressions they stand for.
 TEST(Splitter, EquivalentsSplitAsTheirExpressions) {
-  const std::pair<const char*, std::vector<Stage>> kPairs[] = {
-      {R"re(\s+$)re", {}}, {R"re((?=(\d{3})+(?!\d)))re", {}}, {R"re(\d{1,3}(?=(?:\d{3})*\b))re", {}}};
-  static constexpr const char* kParts[] = {
-      " ",        "1",        "22",       "333", "\n", "a",  "_",        "\t",           "\r",           ".",
-      "\xC2\xB2", "\xD9\xA3", "\xC3\xA9", "  ",  "A",  "'s", "12345678", "\xE3\x80\x80", "\xE4\xBD\xA0", "\xE3\x80\x87",
-      "zz"};
+  static constexpr const char* kExpressions[] = {
+      R"re(\s+$)re",
+      R"re((?=(\d{3})+(?!\d)))re",
+      R"re(\d{1,3}(?=(?:\d{3})*\b))re",
+      R"re((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)re",
+      R"re(\p{sc:Han}+|[^\r\n\p{L}\p{N}]?(?:(?!\p{sc:Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])*(?:(?!\p{sc:Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?(?:(?!\p{sc:Han})[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])+(?:(?!\p{sc:Han})[\p{Ll}\p{Lm}\p{Lo}\p{M}])*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)re",
+      R"re((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)|\s{64}(?!\S)|\s{32}(?!\S)|\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1})re"};
+  static constexpr const char* kParts[] = {" ",
+                                           "1",
+                                           "22",
+                                           "333",
+                                           "\n",
+                                           "a",
+                                           "_",
+                                           "\t",
+                                           "\r",
+                                           ".",
+                                           "\xC2\xB2",
+                                           "\xD9\xA3",
+                                           "\xC3\xA9",
+                                           "  ",
+                                           "A",
+                                           "'s",
+                                           "12345678",
+                                           "\xE3\x80\x80",
+                                           "\xE4\xBD\xA0",
+                                           "\xE3\x80\x87",
+                                           "zz",
+                                           "\xF0\x96\xBF\xA2",
+                                           "\xE3\x80\x85",
+                                           "\xE0\xB8\x81",
+                                           "\xCC\x81",
+                                           "         ",
+                                           "\xC2\xA0",
+                                           "\xE2\x80\xA8",
+                                           "/"};
   std::mt19937 random(11);
-  for (const auto& [expression, ignored] : kPairs) {
+  for (const char* expression : kExpressions) {
     std::vector<Stage> equivalent;
     append_stages(expression, equivalent);
+    ASSERT_TRUE(equivalent.size() != 1 || equivalent[0].expression != expression) << "not in the table: " << expression;
     // An empty group changes nothing but keeps the table from recognising the expression.
-    const std::string disguised = std::string("(?:)") + expression;
-    for (int round = 0; round < 3000; ++round) {
+    const std::string disguised = "(?:)(?:" + std::string(expression) + ")";
+    const Splitter ours(equivalent, false, "ours"),
+        original(std::vector<Stage>{{.expression = disguised}}, true, "original");
+    for (int round = 0; round < 20000; ++round) {
       std::string text;
       for (std::size_t n = random() % 12; n-- > 0;) text += kParts[random() % std::size(kParts)];
-      EXPECT_EQ(split(equivalent, text), split({{.expression = disguised}}, text))
-          << expression << " on '" << text << "'";
+      // In the original a mark is no part of a word boundary (see below).
+      if (equivalent[0].kind == StageKind::kBoundaryDigitGroups && text.find("\xCC\x81") != std::string::npos) continue;
+      ASSERT_EQ(split(ours, text), split(original, text)) << expression << " on '" << text << "'";
     }
   }
+}
+
+// Digits before a combining mark do not end at a word boundary, other than PCRE2 has it.
+TEST(Splitter, MarksBelongToWords) {
+  EXPECT_EQ(split({{.kind = StageKind::kBoundaryDigitGroups}}, "1234\xCC\x81 1234"),
+            (Pieces{"1234\xCC\x81 ", "1", "234"}));
 }
 
 TEST(Splitter, LadderOfBlanks) {
