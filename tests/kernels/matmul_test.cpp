@@ -180,7 +180,8 @@ TEST_P(Matmul, ErrorIsNoLargerThanThatOfTheReferenceImplementation) {
   RecordProperty("error_ratio", std::to_string(std::sqrt(ours / theirs)));
   std::printf("%s %s: error %.4f of the reference implementation's\n", std::string(table->level).c_str(), name.c_str(),
               std::sqrt(ours / theirs));
-  EXPECT_LE(std::sqrt(ours), std::sqrt(theirs));
+  // with 256 elements a scale both round alike: the order of the last float sums decides between 0.9999 and 1.0001
+  EXPECT_LE(std::sqrt(ours), std::sqrt(theirs) * 1.0001);
 }
 
 TEST_P(Matmul, NanInActivationsShowsInTheResult) {
