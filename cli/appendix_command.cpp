@@ -105,7 +105,8 @@ void verify(const Options& options) {
   }
   const auto links = engine::check_lineage(opened.appendix);
   const auto old = std::count(links.begin(), links.end(), Link::kOld);
-  std::cout << fmt::format("{}: {} records, every link holds{}\n", printable(options.file), records,
+  std::cout << fmt::format("{}: {} {}, every link holds{}\n", printable(options.file), records,
+                           records == 1 ? "record" : "records",
                            old == 0 ? "" : fmt::format(" ({} in the older form)", old));
 }
 
@@ -168,8 +169,7 @@ void add_appendix_command(CLI::App& app) {
   append_command->add_flag("--compressed", options->compressed, "Mark the payload as compressed");
   append_command->add_flag("--inactive", options->inactive, "Do not mark the record as active");
   auto* roll_back_command = add("rollback", "Drop the records of a higher generation", roll_back);
-  roll_back_command->add_option("--generation", options->roll_back_to, "Last generation to keep")
-      ->required();
+  roll_back_command->add_option("--generation", options->roll_back_to, "Last generation to keep")->required();
 }
 
 }  // namespace hk::cli

@@ -143,7 +143,7 @@ void get(const Options& options) {
   const auto* entry = reader->metadata().find(options.key);
   if (entry == nullptr) throw Error(fmt::format("{} has no metadata key {:?}", options.file, options.key));
   if (const auto problem = engine::value_problem(*entry); !problem.empty())
-    throw Error(fmt::format("{}: metadata key {:?} has a {}", options.file, options.key, problem));
+    throw Error(fmt::format("{}: metadata key {:?} holds {}", options.file, options.key, problem));
   std::cout << plain_text(reader->metadata(), *entry) << '\n';
 }
 

@@ -60,7 +60,8 @@ std::span<const std::byte> section(const HkFile& file, std::string_view what, st
     throw Error(fmt::format("{}: the {} is said to be {} bytes at {}, but the file has {}", file.path(), what, size,
                             offset, bytes.size()));
   if (count > size / smallest_entry)
-    throw Error(fmt::format("{}: the {} of {} bytes cannot hold {} entries", file.path(), what, size, count));
+    throw Error(fmt::format("{}: the {} of {} bytes cannot hold {} {}", file.path(), what, size, count,
+                            count == 1 ? "entry" : "entries"));
   return bytes.subspan(offset, size);
 }
 

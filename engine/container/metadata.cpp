@@ -47,14 +47,14 @@ std::string_view value_type_name(ValueType type) {
 
 std::string value_problem(const MetadataEntry& entry) {
   const auto size = [&](std::size_t expected) {
-    return entry.value.size() == expected ? std::string()
-                                          : fmt::format("{} value of {} bytes; {} were expected",
-                                                        value_type_name(entry.type), entry.value.size(), expected);
+    return entry.value.size() == expected
+               ? std::string()
+               : fmt::format("{} of {} bytes instead of {}", value_type_name(entry.type), entry.value.size(), expected);
   };
   switch (entry.type) {
     case ValueType::kString: {
       const auto at = find_invalid_utf8(text_of(entry));
-      return at == entry.value.size() ? "" : fmt::format("string that is no valid UTF-8 at byte {}", at);
+      return at == entry.value.size() ? "" : fmt::format("text that is no valid UTF-8 at byte {}", at);
     }
     case ValueType::kInt64:
     case ValueType::kFloat64:
@@ -62,12 +62,12 @@ std::string value_problem(const MetadataEntry& entry) {
     case ValueType::kBool: {
       auto problem = size(1);
       if (problem.empty() && std::to_integer<int>(entry.value[0]) > 1)
-        problem = fmt::format("bool value {}; 0 or 1 was expected", std::to_integer<int>(entry.value[0]));
+        problem = fmt::format("bool of value {} instead of 0 or 1", std::to_integer<int>(entry.value[0]));
       return problem;
     }
     case ValueType::kJson: {
       const auto problem = check_json(text_of(entry));
-      return problem.empty() ? "" : "json value that cannot be used: " + problem;
+      return problem.empty() ? "" : "unusable json: " + problem;
     }
     case ValueType::kBytes:
       return "";
@@ -107,7 +107,7 @@ const MetadataEntry* Metadata::checked(std::string_view key, std::string_view ex
   if (entry == nullptr) return nullptr;
   // Json and bytes are checked by whoever takes them apart.
   if (entry->type != ValueType::kJson)
-    if (const auto problem = value_problem(*entry); !problem.empty()) fail(*entry, expected, "a " + problem);
+    if (const auto problem = value_problem(*entry); !problem.empty()) fail(*entry, expected, problem);
   return entry;
 }
 

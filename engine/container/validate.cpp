@@ -58,7 +58,7 @@ class Validator {
       const auto name = [&] { return fmt::format("{}: metadata key {:?}", file, entry.key); };
       if (!is_valid_utf8(entry.key)) wrong(name() + " is no valid UTF-8");
       if (const auto problem = value_problem(entry); !problem.empty())
-        wrong(fmt::format("{} has a {}", name(), problem));
+        wrong(fmt::format("{} holds {}", name(), problem));
       if (entry.type != ValueType::kBytes) continue;
       // Where arrays are expected bytes must be one. Elsewhere they are opaque, and looking like one may be chance.
       const bool array_expected =
