@@ -308,11 +308,16 @@ HK_INLINE void store_half(void* p, vf v) {
 }
 #endif
 HK_INLINE void store_first(float* p, vf v, int count) {
-  for (int i = 0; i < count; ++i) p[i] = v[i];
+  // the constant bound tells the compiler what count never exceeds
+  for (int i = 0; i < W; ++i) {
+    if (i < count) p[i] = v[i];
+  }
 }
 HK_INLINE vf load_first(const float* p, int count) {
   vf v{};
-  for (int i = 0; i < count; ++i) v[i] = p[i];
+  for (int i = 0; i < W; ++i) {
+    if (i < count) v[i] = p[i];
+  }
   return v;
 }
 template <typename At>

@@ -159,7 +159,7 @@ TEST_P(Attention, PositionBiasIsAddedPerDistance) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Attention, testing::ValuesIn(usable_levels().begin(), usable_levels().end()),
-                         [](const auto& info) { return std::string(info.param->level); });
+                         [](const auto& param_info) { return std::string(param_info.param->level); });
 
 }  // namespace
 }  // namespace hk::kernels

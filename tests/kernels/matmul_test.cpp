@@ -210,8 +210,8 @@ std::vector<Case> all_cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, Matmul, testing::ValuesIn(all_cases()), [](const auto& info) {
-  return std::string(info.param.table->level) + "_" + std::string(info.param.format->name);
+INSTANTIATE_TEST_SUITE_P(Levels, Matmul, testing::ValuesIn(all_cases()), [](const auto& param_info) {
+  return std::string(param_info.param.table->level) + "_" + std::string(param_info.param.format->name);
 });
 
 TEST(Activations, CodesAreTheSameOnEveryLevel) {

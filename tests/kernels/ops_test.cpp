@@ -157,7 +157,7 @@ TEST_P(Ops, HalfStoresRoundToNearestEven) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Levels, Ops, testing::ValuesIn(usable_levels().begin(), usable_levels().end()),
-                         [](const auto& info) { return std::string(info.param->level); });
+                         [](const auto& param_info) { return std::string(param_info.param->level); });
 
 TEST(Levels, TheForcedOneIsTheOneThatRuns) {
   const char* why = nullptr;
