@@ -27,8 +27,9 @@ std::size_t compare_expected(const ModelReader& reader, const std::filesystem::p
     EXPECT_TRUE(same_floats(test::read_array<float>(values), decode(reader, tensor))) << tensor.name;
     const auto with_residual = expected / (std::string(tensor.name) + ".with_residual.f32");
     EXPECT_EQ(std::filesystem::exists(with_residual), !tensor.residual.empty()) << tensor.name;
-    if (!tensor.residual.empty())
+    if (!tensor.residual.empty()) {
       EXPECT_TRUE(same_floats(test::read_array<float>(with_residual), decode(reader, tensor, true))) << tensor.name;
+    }
     ++compared;
   }
   return compared;

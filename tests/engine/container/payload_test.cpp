@@ -35,8 +35,9 @@ TEST(Payload, SizesOfEveryBlockFormatFollowTheTable) {
     EXPECT_EQ(check_sizes(view, {bytes - 1}).kind, Kind::kBroken) << format.name;
     EXPECT_EQ(check_sizes(view, {bytes, 0, 4 * 5 * cols}).kind, Kind::kFine) << format.name;
     EXPECT_EQ(check_sizes(view, {bytes, 0, 4 * 5 * cols - 4}).kind, Kind::kBroken) << format.name;
-    if (format.block_elements > 1)
+    if (format.block_elements > 1) {
       EXPECT_EQ(check_sizes(view_of(format.type, {3, cols / 3 * 2 + 1}), {bytes}).kind, Kind::kBroken) << format.name;
+    }
   }
 }
 
