@@ -118,7 +118,8 @@ void answer_lines(const std::function<Json(const Json&)>& answer) {
       failed = true;
       reply["error"] = fmt::format("line {}: {}", number, error.what());
     }
-    write_answer(reply.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+    // ASCII only: U+2028 and its like end a line for some readers.
+    write_answer(reply.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n");
   }
   InterruptGuard::check();
   if (failed) throw CLI::RuntimeError(static_cast<int>(ErrorKind::kInput));
