@@ -1,9 +1,11 @@
 // Values that cannot be meant: infinite or undefined scales of quantized tensors, and contradictions inside payloads.
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
-#include <vector>
 
 #include "engine/container/metadata_blob.h"
 #include "engine/container/payload.h"
@@ -16,8 +18,8 @@ using kernels::StorageClass;
 
 /// Elements decoded at a time: a multiple of every block, small enough for the second-level cache.
 constexpr std::uint64_t kChunk = 16384;
-/// Between two reports of progress.
-constexpr std::uint64_t kChunksAReport = 64;
+/// Checked together by all threads; progress is reported (and may stop the work) between two batches. About 10 ms.
+constexpr std::uint64_t kBatchChunks = 64;
 
 bool is_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7F800000u) != 0x7F800000u; }
 
@@ -60,20 +62,30 @@ void check_values(const ModelReader& reader, const TensorView& tensor, std::vect
   if (!blocks && !is_float_type(tensor.type)) return;
   // With finite scales every block decodes to finite numbers (mxfp4 alone can overflow, which is as useless), and with
   // others none does.
-  std::vector<float> values(static_cast<std::size_t>(std::min(kChunk, tensor.elements())));
-  for (std::uint64_t start = 0, chunk = 0; start < tensor.elements(); start += kChunk, ++chunk) {
-    const auto count = std::min(kChunk, tensor.elements() - start);
-    const auto offset = start / format.block_elements * format.block_bytes;
-    format.decode(tensor.data.data() + offset, values.data(), count);
-    if (!all_finite(std::span(values).first(count))) {
-      const auto bad = std::find_if_not(values.begin(), values.end(), is_finite) - values.begin();
-      const auto element = start + static_cast<std::uint64_t>(bad);
+  const std::uint64_t elements = tensor.elements();
+  const auto bytes_before = [&](std::uint64_t element) { return element / format.block_elements * format.block_bytes; };
+  for (std::uint64_t batch = 0; batch < elements; batch += kBatchChunks * kChunk) {
+    const auto chunks = std::min(kBatchChunks, (elements - batch + kChunk - 1) / kChunk);
+    std::atomic<std::uint64_t> bad = elements;
+    tbb::parallel_for(std::uint64_t{0}, chunks, [&](std::uint64_t chunk) {
+      alignas(64) std::array<float, kChunk> buffer;
+      const auto start = batch + chunk * kChunk;
+      const auto values = std::span(buffer).first(std::min(kChunk, elements - start));
+      format.decode(tensor.data.data() + bytes_before(start), values.data(), values.size());
+      if (all_finite(values)) return;
+      const auto at = start + static_cast<std::uint64_t>(std::find_if_not(values.begin(), values.end(), is_finite) -
+                                                         values.begin());
+      auto first = bad.load();
+      while (at < first && !bad.compare_exchange_weak(first, at)) {
+      }
+    });
+    if (const auto element = bad.load(); element != elements) {
       findings.push_back({blocks, name() + (blocks ? fmt::format("the scale of {} block {} is infinite or no number",
                                                                  format.name, element / format.block_elements)
                                                    : fmt::format("element {} is infinite or no number", element))});
       return;
     }
-    if (chunk % kChunksAReport == kChunksAReport - 1) progress(offset);
+    progress(bytes_before(std::min(elements, batch + chunks * kChunk)));
   }
 }
 
