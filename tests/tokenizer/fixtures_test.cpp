@@ -146,8 +146,8 @@ TEST_P(VocabularyFixture, DecodesWhatItEncoded) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, VocabularyFixture, testing::ValuesIn(test::vocabulary_names()), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(All, VocabularyFixture, testing::ValuesIn(test::vocabulary_names()), [](const auto& suite) {
+  std::string name = suite.param;
   for (char& c : name)
     if (c == '-') c = '_';
   return name;

@@ -100,8 +100,8 @@ TEST_P(SpmOracle, GivesTheSameIds) {
   EXPECT_GT(compared, 500U);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SpmOracle, testing::Values("llama-spm", "mistral-spm", "gemma3"), [](const auto& info) {
-  std::string name = info.param;
+INSTANTIATE_TEST_SUITE_P(All, SpmOracle, testing::Values("llama-spm", "mistral-spm", "gemma3"), [](const auto& suite) {
+  std::string name = suite.param;
   std::erase(name, '-');
   return name;
 });
