@@ -121,8 +121,8 @@ TEST_P(Fixtures, GreedyContinuation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Fixtures, testing::ValuesIn(fixture_names(models::known_architectures(), kNotRun)),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& instance) {
+                           std::string name = instance.param;
                            std::ranges::replace(name, '-', '_');
                            std::erase_if(name, [](char c) { return c == '.'; });
                            return name;

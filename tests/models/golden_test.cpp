@@ -48,7 +48,8 @@ void check_demo(std::shared_ptr<engine::ModelReader> reader, const std::filesyst
     EXPECT_EQ(model->info().parameters, 5246208u);
     EXPECT_TRUE(model->info().remarks.empty());
     const auto expected = read_array<float>(folder / "logits.bin");
-    for (const nlohmann::json& prompt : read_json(folder / "logits.json").at("prompts")) {
+    const auto index = read_json(folder / "logits.json");
+    for (const nlohmann::json& prompt : index.at("prompts")) {
       const auto ids = prompt.at("ids").get<std::vector<TokenId>>();
       const auto logits = run_fresh(*model, {512, KvType::kF32}, ids, ids.size());
       const std::size_t offset = prompt.at("offset_bytes").get<std::size_t>() / sizeof(float);

@@ -115,7 +115,7 @@ TEST_P(LongContexts, GoingBackAndCancellationKeepThePast) {
     int polls = 0;
     const BatchItem item{s.get(), std::span(tokens_).subspan(kept), LogitsFor::kNone};
     model_->forward({&item, 1}, {[&] { return ++polls == 9; }, {}});
-    if (s->length() != kTokens) EXPECT_EQ(s->length(), kept);
+    EXPECT_TRUE(s->length() == kept || s->length() == kTokens);
     s->truncate(kept);
     const std::size_t from = s->length();
     const auto rest = run(*model_, *s, std::span(tokens_).subspan(from), 300);
@@ -127,8 +127,8 @@ TEST_P(LongContexts, GoingBackAndCancellationKeepThePast) {
 INSTANTIATE_TEST_SUITE_P(Models, LongContexts,
                          testing::Values("llama-plain", "gemma2-base", "gemma3-base", "bloom-base", "olmo2-swa",
                                          "llama-q-q4_k"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& instance) {
+                           std::string name = instance.param;
                            std::ranges::replace(name, '-', '_');
                            return name;
                          });
