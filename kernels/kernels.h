@@ -66,6 +66,18 @@ struct AttendPageArgs {
   float* const* acc;             ///< n pointers to value_size floats: sum of exp(score - max) * v
 };
 
+/// Loops that reach a level's peak, for the roofline probe (engine/runtime/roofline.h). Not used to compute anything.
+struct ProbeKernels {
+  /// Run `rounds` rounds out of registers and return the multiply-accumulates done: the level's own int8 dot and f32
+  /// multiply-add, and the bf16 dot, which returns 0 where the level or this CPU has none.
+  std::uint64_t (*int8_dot)(std::uint64_t rounds);
+  std::uint64_t (*f32_fma)(std::uint64_t rounds);
+  std::uint64_t (*bf16_dot)(std::uint64_t rounds);
+  /// Reads `bytes` (a multiple of kProbeReadUnit) once, in order; returns the exclusive or of all 32-bit words.
+  std::uint32_t (*read)(const void* data, std::size_t bytes);
+};
+inline constexpr std::size_t kProbeReadUnit = 1024;
+
 struct KernelTable {
   std::string_view level;  ///< "generic", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "neon", "neon_dotprod"
 
@@ -102,6 +114,8 @@ struct KernelTable {
   /// Folds a page's partial result into the running one: (max, sum, acc) <- merge of both, in this order.
   void (*attend_merge)(float* max, float* sum, float* acc, float page_max, float page_sum, const float* page_acc,
                        std::size_t value_size);
+
+  ProbeKernels probe;
 };
 
 /// Activation format that `matmul(type)` of every level takes.

@@ -33,6 +33,11 @@ void attend_page(const AttendPageArgs& args);
 void attend_merge(float* max, float* sum, float* acc, float page_max, float page_sum, const float* page_acc,
                   std::size_t value_size);
 
+std::uint64_t probe_int8_dot(std::uint64_t rounds);
+std::uint64_t probe_f32_fma(std::uint64_t rounds);
+std::uint64_t probe_bf16_dot(std::uint64_t rounds);
+std::uint32_t probe_read(const void* data, std::size_t bytes);
+
 /// The level's table.
 extern const KernelTable kTable;
 

@@ -26,6 +26,7 @@ constinit const KernelTable kTable = {
     .store_value = store_value,
     .attend_page = attend_page,
     .attend_merge = attend_merge,
+    .probe = {.int8_dot = probe_int8_dot, .f32_fma = probe_f32_fma, .bf16_dot = probe_bf16_dot, .read = probe_read},
 };
 
 }  // namespace hk::kernels::HK_LEVEL
