@@ -4,13 +4,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -43,21 +46,34 @@ struct TokenList {
   std::optional<std::size_t> context;  ///< a file may say which one its numbers were made with
 };
 
+/// Null when a value is not a whole number that fits.
+std::optional<std::vector<TokenId>> read_ids(const nlohmann::json& list) {
+  if (!list.is_array()) return std::nullopt;
+  std::vector<TokenId> ids;
+  for (const nlohmann::json& value : list) {
+    if (!value.is_number_integer()) return std::nullopt;
+    const auto id = value.get<std::int64_t>();
+    if (id < 0 || id > std::numeric_limits<TokenId>::max()) return std::nullopt;
+    ids.push_back(static_cast<TokenId>(id));
+  }
+  return ids;
+}
+
 TokenList read_token_file(const std::string& path) {
   std::ifstream in(path);
   if (!in) throw Error(fmt::format("{}: the file of token ids cannot be opened", path));
   const auto json = nlohmann::json::parse(in, nullptr, false);
+  const bool named = json.is_object() && json.contains("tokens");
   TokenList list;
-  try {
-    if (json.is_array()) {
-      list.ids = json.get<std::vector<TokenId>>();
-    } else {
-      list.ids = json.at("tokens").get<std::vector<TokenId>>();
-      if (json.contains("n_ctx")) list.context = json.at("n_ctx").get<std::size_t>();
-    }
-  } catch (const nlohmann::json::exception&) {
+  auto ids = read_ids(named ? json.at("tokens") : json);
+  if (!ids)
     throw Error(
         fmt::format("{}: expected a JSON array of token ids, or {{\"tokens\": [ids], \"n_ctx\": number}}", path));
+  list.ids = std::move(*ids);
+  if (named && json.contains("n_ctx")) {
+    if (!json.at("n_ctx").is_number_unsigned())
+      throw Error(fmt::format("{}: \"n_ctx\" is {}, but a whole number is expected", path, json.at("n_ctx").dump()));
+    list.context = json.at("n_ctx").get<std::size_t>();
   }
   return list;
 }
