@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "tokenizer/jinja/failure.h"
 #include "tokenizer/jinja/interpreter.h"
 #include "tokenizer/jinja/lexer.h"
@@ -57,7 +58,8 @@ ChatTemplate::ChatTemplate(std::shared_ptr<const jinja::Program> program, std::s
       name_(std::move(name)) {}
 
 ChatTemplate ChatTemplate::parse(std::string_view source, std::string name) {
-  if (!jinja::is_valid_utf8(source)) throw Error(fmt::format("chat template {}: not valid UTF-8", name));
+  if (const std::size_t at = find_invalid_utf8(source); at != source.size())
+    throw Error(fmt::format("chat template {}: not valid UTF-8 at byte {}", name, at));
   try {
     return ChatTemplate(jinja::parse_program(source), std::move(name));
   } catch (const jinja::SyntaxFailure& failure) {

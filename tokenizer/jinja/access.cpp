@@ -202,8 +202,7 @@ Value get_slice(const Value& object, const Value& start, const Value& stop, cons
     std::int64_t step_size;
     if (__builtin_mul_overflow(range->step(), bounds.step, &step_size))
       step_size = (range->step() < 0) == (bounds.step < 0) ? INT64_MAX : -INT64_MAX;
-    return Value::object(
-        std::make_shared<Range>(
+    return Value::object(std::make_shared<Range>(
         RangeSpan{range->at(bounds.start).as_int(), range->at(bounds.stop).as_int(), step_size}));
   }
   if (object.is_dict()) fail_type("unhashable type: 'slice'");

@@ -103,6 +103,7 @@ struct MacroSyntax {
 struct Statement {
   StatementKind kind;
   bool recursive = false;  ///< of for
+  bool scoped = false;     ///< of block: sees the variables around it
   std::uint32_t offset = 0;
   std::uint32_t depth = 1;
   std::string name;

@@ -52,7 +52,7 @@ class Checker {
     for (const auto& node : syntax.defaults) expression(node.get(), false);
     const std::size_t first_default = syntax.parameters.size() - syntax.defaults.size();
     for (std::size_t i = 0; i < first_default; ++i)
-      if (syntax.parameters[i] == "caller")
+      if (syntax.uses_caller && syntax.parameters[i] == "caller")
         refuse("the special argument 'caller' must be omitted or be given a default", offset);
     const int loops = std::exchange(loops_, 0);
     block(syntax.body, false);
@@ -170,7 +170,7 @@ void find_special_names(MacroSyntax& macro) {
   const auto is_parameter = [&](std::string_view name) {
     return std::find(macro.parameters.begin(), macro.parameters.end(), name) != macro.parameters.end();
   };
-  macro.uses_caller = finder.found("caller") || is_parameter("caller");
+  macro.uses_caller = finder.found("caller");
   macro.uses_varargs = finder.found("varargs") && !is_parameter("varargs");
   macro.uses_kwargs = finder.found("kwargs") && !is_parameter("kwargs");
 }

@@ -53,6 +53,17 @@ bool same_or_equal(const Value& a, const Value& b) {
   return (a.identity() != nullptr && a.identity() == b.identity()) || equals(a, b);
 }
 
+/// Keys and items compare like sets, values by identity.
+bool same_view(const DictView& a, const DictView& b) {
+  if (&a == &b) return true;
+  if (a.part() != b.part() || a.part() == DictView::Part::kValues || a.dict().size() != b.dict().size()) return false;
+  for (const auto& [key, value] : a.dict().entries()) {
+    const Value* other = b.dict().find(key);
+    if (other == nullptr || (a.part() == DictView::Part::kItems && !same_or_equal(value, *other))) return false;
+  }
+  return true;
+}
+
 bool ordered(Comparison how, const Value& a, const Value& b) {
   charge_steps(1);
   require_defined(a);
@@ -175,6 +186,8 @@ bool equals(const Value& a, const Value& b) {
   }
   if (const auto* x = a.object_as<Range>())
     if (const auto* y = b.object_as<Range>()) return x->same_as(*y);
+  if (const auto* x = a.object_as<DictView>())
+    if (const auto* y = b.object_as<DictView>()) return same_view(*x, *y);
   if (const auto* x = a.object_as<Bytes>())
     if (const auto* y = b.object_as<Bytes>()) return x->bytes().view() == y->bytes().view();
   return a.identity() == b.identity();

@@ -1,6 +1,8 @@
 // Evaluating expressions.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tokenizer/jinja/failure.h"
 #include "tokenizer/jinja/filters.h"
 #include "tokenizer/jinja/interpreter.h"
@@ -91,6 +93,11 @@ Value Interpreter::evaluate_slice(const Expression& node, const ScopePointer& sc
   for (std::size_t i = 0; i < 4; ++i)
     if (node.operands[i]) parts[i] = evaluate(*node.operands[i], scope);
   at(node.offset);
+  // Jinja2 computes what is constant when it compiles, by a way that forgives: `none[1:]` is undefined.
+  const bool constant = std::all_of(node.operands.begin(), node.operands.end(), [](const auto& operand) {
+    return !operand || operand->kind == ExpressionKind::kConstant;
+  });
+  if (constant && !parts[0].is_string()) return get_item(parts[0], Value());
   return get_slice(parts[0], parts[1], parts[2], parts[3]);
 }
 

@@ -232,8 +232,7 @@ ExpressionPointer ExpressionParser::primary() {
 ExpressionPointer ExpressionParser::tuple(const TupleRules& rules) {
   const std::uint32_t offset = tokens_.offset();
   const auto at_end = [&] {
-    return tokens_.is(TokenKind::kVariableEnd) || tokens_.is(TokenKind::kBlockEnd) || tokens_.is_operator(")") ||
-           (!rules.end_name.empty() && tokens_.is_name(rules.end_name));
+    return tokens_.is(TokenKind::kVariableEnd) || tokens_.is(TokenKind::kBlockEnd) || tokens_.is_operator(")");
   };
   auto node = make(ExpressionKind::kTuple, offset);
   bool is_tuple = false;

@@ -20,8 +20,7 @@ class ExpressionParser {
   struct TupleRules {
     bool simplified = false;  ///< only primaries: targets of assignments
     bool with_conditional = true;
-    bool parenthesized = false;      ///< an empty tuple is allowed
-    std::string_view end_name = {};  ///< a name that ends the tuple
+    bool parenthesized = false;  ///< an empty tuple is allowed
   };
   ExpressionPointer tuple(const TupleRules& rules);
   ExpressionPointer primary();

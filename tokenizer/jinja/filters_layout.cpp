@@ -6,7 +6,9 @@
 #include "tokenizer/jinja/arguments.h"
 #include "tokenizer/jinja/failure.h"
 #include "tokenizer/jinja/filters.h"
+#include "tokenizer/jinja/integer.h"
 #include "tokenizer/jinja/number_format.h"
+#include "tokenizer/jinja/number_parse.h"
 #include "tokenizer/jinja/operations.h"
 #include "tokenizer/jinja/strings.h"
 #include "tokenizer/jinja/unicode.h"
@@ -124,12 +126,13 @@ Value word_wrap(Runtime&, const Value& input, Arguments& arguments) {
   return Value::string(std::move(out));
 }
 
-Value file_size(Runtime& runtime, const Value& input, Arguments& arguments) {
+Value file_size(Runtime&, const Value& input, Arguments& arguments) {
   const Binder args("filesizeformat", arguments, {"binary"});
-  Arguments none;
   require_defined(input);
-  if (!input.is_number() && !input.is_string()) fail_type(fmt::format("'{}' object is no size", type_name(input)));
-  const double bytes = input.is_number() ? input.as_number() : runtime.apply_filter("float", input, none).as_number();
+  if (!is_any_number(input) && !input.is_string()) fail_type(fmt::format("'{}' object is no size", type_name(input)));
+  const auto size = input.is_string() ? parse_float(input.view()) : number_of(input);
+  if (!size) fail(FailureKind::kValue, "could not convert string to float");
+  const double bytes = *size;
   const double base = args.flag(0) ? 1024 : 1000;
   if (bytes == 1) return Value::string("1 Byte");
   if (bytes < base) return Value::string(fmt::format("{:.0f} Bytes", std::trunc(bytes)));
@@ -142,6 +145,28 @@ Value file_size(Runtime& runtime, const Value& input, Arguments& arguments) {
     ++i;
   }
   return Value::string(float_digits(bytes / unit, 'f', 1, false) + " " + (args.flag(0) ? kBinary : kDecimal)[i]);
+}
+
+/// pprint shows dicts by key; keys of different types stay as they are.
+Value with_sorted_dicts(const Value& value) {
+  charge_steps(1);
+  if (value.is_list() || value.is_tuple()) {
+    std::vector<Value> items;
+    for (const Value& item : value.items()) items.push_back(with_sorted_dicts(item));
+    return value.is_list() ? Value::list(std::move(items)) : Value::tuple(std::move(items));
+  }
+  if (!value.is_dict()) return value;
+  std::vector<Value> keys;
+  for (const auto& entry : value.as_dict().entries()) keys.push_back(entry.first);
+  try {
+    keys = sorted_by(
+        keys, [](const Value& key) { return key; }, false);
+  } catch (const Failure& failure) {
+    if (failure.kind() != FailureKind::kType) throw;
+  }
+  Dict out;
+  for (const Value& key : keys) out.set(key, with_sorted_dicts(*value.as_dict().find(key)));
+  return Value::dict(std::move(out));
 }
 
 /// One line when it fits, else one item a line, as pprint lays things out.
@@ -161,21 +186,15 @@ void pretty(Text& out, const Value& value, std::size_t indent, std::size_t allow
     if (value.is_tuple() && items.size() == 1) out.append(",", Origin::kTemplate);
     return out.append(value.is_list() ? "]" : ")", Origin::kTemplate);
   }
-  std::vector<Value> keys;
-  for (const auto& entry : value.as_dict().entries()) keys.push_back(entry.first);
-  try {
-    keys = sorted_by(
-        keys, [](const Value& key) { return key; }, false);
-  } catch (const Failure&) {  // keys of different types stay as they are
-  }
+  const auto& entries = value.as_dict().entries();
   out.append("{", Origin::kTemplate);
-  for (std::size_t i = 0; i < keys.size(); ++i) {
+  for (std::size_t i = 0; i < entries.size(); ++i) {
     if (i > 0) out.append(margin);
-    const Text key = repr(keys[i]);
+    const Text key = repr(entries[i].first);
     out.append(key);
     out.append(": ", Origin::kTemplate);
-    pretty(out, *value.as_dict().find(keys[i]), indent + 3 + count_code_points(key.view()),
-           i + 1 < keys.size() ? 1 : allowance + 1);
+    pretty(out, entries[i].second, indent + 3 + count_code_points(key.view()),
+           i + 1 < entries.size() ? 1 : allowance + 1);
   }
   out.append("}", Origin::kTemplate);
 }
@@ -183,7 +202,7 @@ void pretty(Text& out, const Value& value, std::size_t indent, std::size_t allow
 Value pretty_print(Runtime&, const Value& input, Arguments& arguments) {
   expect_no_arguments("pprint", arguments);
   Text out;
-  pretty(out, input, 0, 0);
+  pretty(out, with_sorted_dicts(input), 0, 0);
   return Value::string(std::move(out));
 }
 

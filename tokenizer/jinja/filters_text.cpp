@@ -89,9 +89,9 @@ Value truncate(Runtime&, const Value& input, Arguments& arguments) {
   if (length < end_length)
     fail(FailureKind::kFilterArgument, fmt::format("expected length >= {}, got {}", end_length, length));
   if (leeway < 0) fail(FailureKind::kFilterArgument, fmt::format("expected leeway >= 0, got {}", leeway));
-  if (!input.is_string()) fail_type(fmt::format("object of type '{}' cannot be truncated", type_name(input)));
-  const auto have = static_cast<std::int64_t>(input.as_string().length);
+  const std::int64_t have = length_of(input);
   if (have <= length || have - length <= leeway) return input;
+  if (!input.is_string()) fail_type(fmt::format("object of type '{}' cannot be truncated", type_name(input)));
   const Text& text = input.text();
   Text out = text.slice(0, offset_of(text.view(), static_cast<std::size_t>(length - end_length)));
   if (!args.flag(1)) out = split_right(out, " ", 1).front();

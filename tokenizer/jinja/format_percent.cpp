@@ -70,17 +70,17 @@ class PercentFormatter {
   }
 
   void directive() {
-    ++at_;
+    const std::size_t start = ++at_;
     Directive spec;
     std::optional<Value> named;
     if (peek() == '(') {
-      const std::size_t start = ++at_;
+      const std::size_t key_start = ++at_;
       for (int open = 1; open > 0; ++at_) {
         if (at_ >= bytes_.size()) fail(FailureKind::kValue, "incomplete format key");
         open += bytes_[at_] == '(' ? 1 : bytes_[at_] == ')' ? -1 : 0;
       }
       if (!arguments_.is_dict()) fail_type("format requires a mapping");
-      const std::string_view key = bytes_.substr(start, at_ - 1 - start);
+      const std::string_view key = bytes_.substr(key_start, at_ - 1 - key_start);
       const Value* found = arguments_.as_dict().find(key);
       if (found == nullptr) fail(FailureKind::kValue, fmt::format("KeyError: '{}'", key));
       named = *found;
@@ -112,7 +112,7 @@ class PercentFormatter {
     if (peek() == 'h' || peek() == 'l' || peek() == 'L') ++at_;
     spec.kind = peek();
     const std::size_t kind_at = at_++;
-    if (spec.kind == '%') return out_.append("%", format_.origin_at(kind_at));
+    if (spec.kind == '%' && kind_at == start) return out_.append("%", format_.origin_at(kind_at));
     convert(spec, named ? *named : next_argument());
   }
 

@@ -32,6 +32,7 @@ Dict make_dict(const char* function, Arguments& arguments) {
   Dict out;
   if (!arguments.positional.empty()) {
     const Value& source = arguments.positional[0];
+    require_defined(source);
     if (source.is_dict()) {
       out = source.as_dict();
     } else {

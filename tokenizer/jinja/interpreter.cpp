@@ -107,7 +107,7 @@ Interpreter::Flow Interpreter::run(const Statement& statement, const ScopePointe
     case StatementKind::kScope:
       return run(statement.blocks[0], std::make_shared<Scope>(scope));
     case StatementKind::kBlock:
-      return run(statement.blocks[0], std::make_shared<Scope>(globals_));
+      return run(statement.blocks[0], std::make_shared<Scope>(statement.scoped ? scope : globals_));
     case StatementKind::kBreak:
       return Flow::kBreak;
     case StatementKind::kContinue:

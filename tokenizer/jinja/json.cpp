@@ -163,7 +163,7 @@ class Writer {
           out += "\\b";
           break;
         default:
-          if (point.value < 0x20 || (style_.ensure_ascii && point.value > 0x7E && point.value != 0x7F)) {
+          if (point.value < 0x20 || (style_.ensure_ascii && point.value > 0x7E)) {
             escape(out, point.value);
           } else {
             out += bytes.substr(at, point.size);

@@ -115,6 +115,7 @@ class Lexer {
   }
 
   void comment(std::size_t tag, std::size_t inside) {
+    if (inside == source_.size()) return consumed_until(inside);  // Jinja2 forgives what begins at the very end
     const std::size_t close = source_.find("#}", inside);
     if (close == std::string_view::npos) refuse("Missing end of comment tag", tag);
     const bool has_sign = close > inside && (source_[close - 1] == '-' || source_[close - 1] == '+');
@@ -132,6 +133,7 @@ class Lexer {
 
   void raw(std::size_t tag, std::size_t inside) {
     consumed_until(inside);
+    if (inside == source_.size()) return;
     for (std::size_t end = inside;; ++end) {
       end = source_.find("{%", end);
       if (end == std::string_view::npos) refuse("Missing end of raw directive", tag);
@@ -202,8 +204,10 @@ class Lexer {
     }
     if (digits.empty()) {
       end = digits_end(begin);
-      if (source_[begin] == '0')  // only zeros may follow a leading zero
-        for (end = begin + 1; end < source_.size() && source_[end] == '0';) ++end;
+      if (source_[begin] == '0') {  // only zeros may follow a leading zero
+        end = begin + 1;
+        while (looking_at("0", end) || looking_at("_0", end)) end += source_[end] == '_' ? 2 : 1;
+      }
       for (std::size_t i = begin; i < end; ++i)
         if (source_[i] != '_') digits += source_[i];
     }

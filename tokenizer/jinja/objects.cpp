@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "tokenizer/jinja/failure.h"
 #include "tokenizer/jinja/operations.h"
 
@@ -38,7 +39,7 @@ std::int64_t RangeSpan::count() const {
   if (step > 0 ? start >= stop : start <= stop) return 0;
   // Unsigned, so that the distance between any two ends is exact.
   const auto distance = step > 0 ? static_cast<std::uint64_t>(stop) - static_cast<std::uint64_t>(start)
-                                  : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop);
+                                 : static_cast<std::uint64_t>(start) - static_cast<std::uint64_t>(stop);
   const std::uint64_t stride = step > 0 ? static_cast<std::uint64_t>(step) : 0 - static_cast<std::uint64_t>(step);
   const std::uint64_t count = (distance - 1) / stride + 1;
   return static_cast<std::int64_t>(std::min<std::uint64_t>(count, INT64_MAX));
@@ -46,7 +47,7 @@ std::int64_t RangeSpan::count() const {
 
 Text Range::repr() const {
   return Text(span_.step == 1 ? fmt::format("range({}, {})", span_.start, span_.stop)
-                         : fmt::format("range({}, {}, {})", span_.start, span_.stop, span_.step));
+                              : fmt::format("range({}, {}, {})", span_.start, span_.stop, span_.step));
 }
 
 std::optional<Value> Range::attribute(std::string_view name) const {

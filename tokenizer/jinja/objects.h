@@ -17,9 +17,8 @@ struct RangeSpan {
   std::int64_t count() const;
   /// Unsigned inside: the place one before the first or after the last may wrap and is never shown.
   Value at(std::int64_t index) const {
-    return Value::integer(static_cast<std::int64_t>(static_cast<std::uint64_t>(start) +
-                                                    static_cast<std::uint64_t>(index) *
-                                                        static_cast<std::uint64_t>(step)));
+    return Value::integer(static_cast<std::int64_t>(
+        static_cast<std::uint64_t>(start) + static_cast<std::uint64_t>(index) * static_cast<std::uint64_t>(step)));
   }
 };
 

@@ -121,7 +121,7 @@ class Parser {
                                 : fmt::format("unknown tag '{}', expected {}", tag, one_of(ends)));
   }
 
-  ExpressionPointer target(std::string_view end_name, bool with_namespace) {
+  ExpressionPointer target(bool with_namespace) {
     const std::uint32_t offset = tokens_.offset();
     if (with_namespace && tokens_.is(TokenKind::kName) && tokens_.ahead().kind == TokenKind::kOperator &&
         tokens_.ahead().text == ".") {
@@ -133,7 +133,7 @@ class Parser {
       node->attribute = tokens_.expect_any_name();
       return node;
     }
-    auto node = expressions_.tuple({.simplified = true, .end_name = end_name});
+    auto node = expressions_.tuple({.simplified = true});
     if (!assignable(*node)) throw SyntaxFailure("cannot assign to this", offset);
     return node;
   }
@@ -148,9 +148,9 @@ class Parser {
   StatementPointer for_loop() {
     auto node = make(StatementKind::kFor);
     tokens_.expect_name("for");
-    node->target = target("in", false);
+    node->target = target(false);
     tokens_.expect_name("in");
-    node->expressions.push_back(expressions_.tuple({.with_conditional = false, .end_name = "recursive"}));
+    node->expressions.push_back(expressions_.tuple({.with_conditional = false}));
     node->expressions.push_back(tokens_.skip_name("if") ? expressions_.expression() : nullptr);
     node->recursive = tokens_.skip_name("recursive");
     node->blocks.push_back(body({"endfor", "else"}));
@@ -176,7 +176,7 @@ class Parser {
   StatementPointer assignment() {
     auto node = make(StatementKind::kSet);
     tokens_.expect_name("set");
-    node->target = target({}, true);
+    node->target = target(true);
     if (tokens_.skip_operator("=")) {
       node->expressions.push_back(expressions_.tuple({}));
       return node;
@@ -240,7 +240,7 @@ class Parser {
     tokens_.expect_name("with");
     while (!tokens_.is(TokenKind::kBlockEnd)) {
       if (!node->targets.empty()) tokens_.expect_operator(",");
-      node->targets.push_back(target({}, false));
+      node->targets.push_back(target(false));
       tokens_.expect_operator("=");
       node->expressions.push_back(expressions_.expression());
     }
@@ -253,7 +253,7 @@ class Parser {
     tokens_.expect_name("block");
     node->name = tokens_.expect_any_name();
     if (!block_names_.insert(node->name).second) tokens_.refuse(fmt::format("block '{}' defined twice", node->name));
-    tokens_.skip_name("scoped");
+    node->scoped = tokens_.skip_name("scoped");
     tokens_.skip_name("required");
     if (tokens_.is_operator("-")) tokens_.refuse("block names may not contain hyphens");
     node->blocks.push_back(body_to("endblock"));

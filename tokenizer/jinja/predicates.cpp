@@ -28,6 +28,8 @@ bool compares(Runtime&, const Value& input, Arguments& arguments) {
 
 bool is_defined(const Value& value) { return !value.is_undefined(); }
 bool is_undefined(const Value& value) { return value.is_undefined(); }
+/// Python's undefined value has a call operator, which only fails.
+bool can_be_called(const Value& value) { return value.is_undefined() || is_callable(value); }
 bool is_none(const Value& value) { return value.is_none(); }
 bool is_boolean(const Value& value) { return value.is_bool(); }
 bool is_true(const Value& value) { return value.is_bool() && value.as_bool(); }
@@ -81,7 +83,7 @@ bool is_test_name(const Value& value) { return value.is_string() && find_test(va
 
 constexpr TestEntry kTests[] = {
     {"boolean", plain<is_boolean>},
-    {"callable", plain<is_callable>},
+    {"callable", plain<can_be_called>},
     {"defined", plain<is_defined>},
     {"divisibleby", divisible_by},
     {"eq", compares<Comparison::kEqual>},

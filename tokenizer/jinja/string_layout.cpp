@@ -1,6 +1,7 @@
 // String methods for layout: padding, tabs, formatting, encoding.
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "tokenizer/jinja/arguments.h"
 #include "tokenizer/jinja/failure.h"
 #include "tokenizer/jinja/formatting.h"

@@ -122,7 +122,7 @@ std::vector<Text> split_blank(const Text& text, std::int64_t limit) {
     charge_steps(1);
     const std::size_t begin = at;
     if (left == 0) {
-      parts.push_back(strip(text.slice(begin, bytes.size()), Side::kRight, std::nullopt));
+      parts.push_back(text.slice(begin, bytes.size()));
       break;
     }
     --left;
@@ -147,7 +147,7 @@ std::vector<Text> split_blank_right(const Text& text, std::int64_t limit) {
     charge_steps(1);
     const std::size_t end = at;
     if (left == 0) {
-      parts.push_back(strip(text.slice(0, end), Side::kLeft, std::nullopt));
+      parts.push_back(text.slice(0, end));
       break;
     }
     --left;

@@ -148,15 +148,6 @@ std::size_t offset_of(std::string_view bytes, std::size_t index, std::size_t fro
   return at;
 }
 
-bool is_valid_utf8(std::string_view bytes) {
-  for (std::size_t at = 0; at < bytes.size();) {
-    const CodePoint point = decode_at(bytes, at);
-    if (point.value >= 0xD800 && point.value <= 0xDFFF) return false;
-    at += point.size;
-  }
-  return true;
-}
-
 std::size_t find_text(std::string_view haystack, std::string_view needle, std::size_t from) {
   if (from > haystack.size()) return kNotFound;
   if (needle.empty()) return from;

@@ -75,8 +75,6 @@ void encode_to(std::string& out, char32_t value);
 std::size_t count_code_points(std::string_view bytes);
 /// Byte offset of code point `index`, counted from byte `from`; the size when there are fewer.
 std::size_t offset_of(std::string_view bytes, std::size_t index, std::size_t from = 0);
-/// True when the bytes are well-formed UTF-8 without surrogates.
-bool is_valid_utf8(std::string_view bytes);
 
 // --- searching, linear even for hostile needles ----------------------------------------------------------------------
 
