@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -11,6 +12,18 @@
 #include "tokenizer/hash.h"
 
 namespace hk::tokenizer {
+namespace {
+
+/// "[PAD<id>]" with the token's own id.
+bool is_filler(std::string_view text, std::size_t id) {
+  if (text.size() < 6 || text.substr(0, 4) != "[PAD" || text.back() != ']') return false;
+  const char* const end = text.data() + text.size() - 1;
+  std::size_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data() + 4, end, number);
+  return error == std::errc() && stop == end && number == id;
+}
+
+}  // namespace
 
 std::optional<std::uint8_t> byte_of(std::string_view text) {
   if (text.size() != 6 || text.substr(0, 3) != "<0x" || text[5] != '>') return std::nullopt;
@@ -61,17 +74,12 @@ void Vocabulary::read_types() {
 void Vocabulary::fill_table() {
   // 1.6 slots a token keeps probe chains short at 8 bytes a slot (a 150k vocabulary: under 2 MB).
   table_.assign(source_.token_count * 8 / 5 + 8, Slot{0, kNoToken});
-  std::string filler;
   for (std::size_t i = 0; i < source_.token_count; ++i) {
     const std::string_view text = source_.token(i);
     longest_ = std::max(longest_, text.size());
-    if (text.size() > 5 && text.substr(0, 4) == "[PAD") {
-      filler.clear();
-      fmt::format_to(std::back_inserter(filler), "[PAD{}]", i);
-      if (text == filler) {  // converters fill gaps so, under several types; no text means such a token
-        if (types_[i] == TokenType::kNormal) types_[i] = TokenType::kUnused;
-        fillers_.push_back(static_cast<TokenId>(i));
-      }
+    if (is_filler(text, i)) {  // converters fill gaps so, under several types; no text means such a token
+      if (types_[i] == TokenType::kNormal) types_[i] = TokenType::kUnused;
+      fillers_.push_back(static_cast<TokenId>(i));
     }
     if (types_[i] == TokenType::kByte) {
       const auto byte = byte_of(text);
