@@ -6,7 +6,6 @@
 // "<|im_end|>" typed into a message stays text.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

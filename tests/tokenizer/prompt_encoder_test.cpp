@@ -42,8 +42,8 @@ TEST_P(Prompts, OneOriginEqualsPlainEncoding) {
 
 INSTANTIATE_TEST_SUITE_P(Vocabularies, Prompts,
                          testing::Values("llama-spm", "phi-3", "gemma3", "llama-bpe", "qwen3", "gpt-oss"),
-                         [](const auto& info) {
-                           std::string name = info.param;
+                         [](const auto& vocabulary) {
+                           std::string name = vocabulary.param;
                            std::replace(name.begin(), name.end(), '-', '_');
                            return name;
                          });
