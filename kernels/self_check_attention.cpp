@@ -1,0 +1,167 @@
+// Self check, part three: keys and values into a page, attention over it, the merge of partial results.
+#include <cstring>
+#include <limits>
+
+#include "kernels/quant/half.h"
+#include "kernels/self_check_parts.h"
+
+namespace hk::kernels::check {
+namespace {
+
+constexpr std::size_t kHead = 72, kValue = 41;  // whole vectors and a rest
+constexpr std::size_t kPositions = 211, kQueries = 7;
+constexpr float kSoftcap = 3.0F;
+
+/// One page, and what it holds after rounding to its type.
+struct Page {
+  std::vector<std::uint8_t> k, v;
+  std::vector<float> keys, values;
+};
+
+float stored(KvType type, float x) { return type == KvType::kF32 ? x : f16_to_f32(f32_to_f16(x)); }
+float element(KvType type, const std::vector<std::uint8_t>& page, std::size_t index) {
+  if (type == KvType::kF32) {
+    float x;
+    std::memcpy(&x, page.data() + 4 * index, 4);
+    return x;
+  }
+  std::uint16_t half;
+  std::memcpy(&half, page.data() + 2 * index, 2);
+  return f16_to_f32(half);
+}
+
+Result fill_page(const KernelTable& table, KvType type, Page& page) {
+  SampleRandom random(21);
+  page.k.assign(kKvPage * kHead * kv_type_bytes(type), 0);
+  page.v.assign(kKvPage * kValue * kv_type_bytes(type), 0);
+  page.keys = values(kPositions * kHead, random);
+  page.values = values(kPositions * kValue, random);
+  for (std::size_t p = 0; p < kPositions; ++p) {
+    table.store_key(page.keys.data() + p * kHead, kHead, type, p, page.k.data());
+    table.store_value(page.values.data() + p * kValue, kValue, type, p, page.v.data());
+  }
+  const std::string suffix = type == KvType::kF32 ? " f32" : " f16";
+  for (std::size_t p = 0; p < kPositions; ++p) {
+    const std::string place = "position " + std::to_string(p);
+    for (std::size_t d = 0; d < kHead; ++d) {
+      float& key = page.keys[p * kHead + d];
+      key = stored(type, key);
+      const std::size_t index = p / kKeyGroup * kKeyGroup * kHead + d * kKeyGroup + p % kKeyGroup;
+      if (auto wrong = compare(("store_key" + suffix).c_str(), place, element(type, page.k, index), key, 0))
+        return wrong;
+    }
+    for (std::size_t d = 0; d < kValue; ++d) {
+      float& value = page.values[p * kValue + d];
+      value = stored(type, value);
+      if (auto wrong =
+              compare(("store_value" + suffix).c_str(), place, element(type, page.v, p * kValue + d), value, 0))
+        return wrong;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Softmax over [first, last) and the mean of the values under it, in double.
+std::vector<double> expected_mean(const Page& page, const float* q, std::size_t first, std::size_t last, bool softcap,
+                                  const float* slope, std::int32_t distance) {
+  std::vector<double> mean(kValue, 0.0), scores;
+  double largest = -std::numeric_limits<double>::infinity(), sum = 0;
+  for (std::size_t p = first; p < last; ++p) {
+    double score = 0;
+    for (std::size_t d = 0; d < kHead; ++d) score += double{q[d]} * double{page.keys[p * kHead + d]};
+    if (softcap) score = kSoftcap * std::tanh(score / kSoftcap);
+    if (slope != nullptr) score += double{*slope} * (distance + static_cast<std::int32_t>(p));
+    scores.push_back(score);
+    largest = std::fmax(largest, score);
+  }
+  for (std::size_t p = first; p < last; ++p) {
+    const double weight = std::exp(scores[p - first] - largest);
+    sum += weight;
+    for (std::size_t d = 0; d < kValue; ++d) mean[d] += weight * double{page.values[p * kValue + d]};
+  }
+  for (double& m : mean) m /= sum;
+  return mean;
+}
+
+/// The page in two parts, merged, for queries that see different stretches of it.
+Result attend(const KernelTable& table, KvType type, const Page& page, bool softcap, bool slopes) {
+  SampleRandom random(22);
+  const auto q = values(kQueries * kHead, random, 0.15F);
+  const auto slope = values(kQueries, random, 0.02F);
+  constexpr std::size_t kStride = kValue + 3;
+  std::vector<float> acc(kQueries * kStride, 0.0F), part(kQueries * kStride, kGuard);
+  std::vector<float> max(kQueries, -std::numeric_limits<float>::infinity()), sum(kQueries, 0.0F), part_max(kQueries),
+      part_sum(kQueries);
+  std::uint16_t first[kQueries], last[kQueries];
+  std::int32_t distance[kQueries];
+  const float* q_rows[kQueries];
+  float* part_rows[kQueries];
+  std::size_t from[kQueries], to[kQueries];
+  for (std::size_t i = 0; i < kQueries; ++i) {
+    q_rows[i] = q.data() + i * kHead;
+    part_rows[i] = part.data() + i * kStride;
+    from[i] = i % 2 == 0 ? 0 : 13 * i;
+    to[i] = kPositions - 5 * i;
+    distance[i] = -static_cast<std::int32_t>(to[i]);
+  }
+  const char* kernel = type == KvType::kF32 ? "attend_page f32" : "attend_page f16";
+  constexpr std::size_t kCut = 70;  // so that one query sees nothing of the first part
+  for (const std::size_t begin : {std::size_t{0}, kCut}) {
+    for (std::size_t i = 0; i < kQueries; ++i) {
+      first[i] = static_cast<std::uint16_t>(from[i] > begin ? from[i] : begin);
+      last[i] = static_cast<std::uint16_t>(begin == 0 ? kCut : to[i]);
+    }
+    table.attend_page({page.k.data(), page.v.data(), type, kHead, kValue, kQueries, q_rows, first, last,
+                       softcap ? kSoftcap : 0.0F, slopes ? slope.data() : nullptr, slopes ? distance : nullptr,
+                       part_max.data(), part_sum.data(), part_rows});
+    for (std::size_t i = 0; i < kQueries; ++i) {
+      for (std::size_t d = kValue; d < kStride; ++d) {
+        if (part_rows[i][d] != kGuard) return Disagreement{kernel, "it writes past the value"};
+      }
+      table.attend_merge(&max[i], &sum[i], acc.data() + i * kStride, part_max[i], part_sum[i], part_rows[i], kValue);
+    }
+  }
+  for (std::size_t i = 0; i < kQueries; ++i) {
+    const auto mean =
+        expected_mean(page, q_rows[i], from[i], to[i], softcap, slopes ? &slope[i] : nullptr, distance[i]);
+    for (std::size_t d = 0; d < kValue; ++d) {
+      const std::string place = "query " + std::to_string(i) + ", dimension " + std::to_string(d) + " after the merge";
+      if (auto wrong = compare(kernel, place, acc[i * kStride + d] / sum[i], mean[d], 1e-5)) return wrong;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The merge alone, so that a fault of it is not blamed on the page.
+Result merge(const KernelTable& table) {
+  SampleRandom random(23);
+  auto acc = values(kValue, random);
+  const auto other = values(kValue, random);
+  float max = 0.5F, sum = 3.0F;
+  std::vector<double> expected(kValue);
+  const double keep = std::exp(0.5 - 1.25), take = 1;
+  for (std::size_t d = 0; d < kValue; ++d) expected[d] = keep * double{acc[d]} + take * double{other[d]};
+  acc.push_back(kGuard);
+  table.attend_merge(&max, &sum, acc.data(), 1.25F, 2.0F, other.data(), kValue);
+  if (auto wrong = compare("attend_merge", "largest score", max, 1.25, 0)) return wrong;
+  if (auto wrong = compare("attend_merge", "sum", sum, 3 * keep + 2 * take, 1e-5)) return wrong;
+  return compare_all("attend_merge", acc, expected, 2e-6, 1e-6);
+}
+
+}  // namespace
+
+Result attention(const KernelTable& table) {
+  if (auto wrong = merge(table)) return wrong;
+  for (const KvType type : {KvType::kF32, KvType::kF16}) {
+    Page page;
+    if (auto wrong = fill_page(table, type, page)) return wrong;
+    for (const bool softcap : {false, true}) {
+      for (const bool slopes : {false, true}) {
+        if (auto wrong = attend(table, type, page, softcap, slopes)) return wrong;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace hk::kernels::check
