@@ -2,7 +2,6 @@
 #include "tokenizer/bpe.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -24,9 +23,12 @@ BpeTokenizer::Choice BpeTokenizer::choose(const Vocabulary& vocabulary) {
     for (const std::string& expression : source.pre_regex) append_stages(expression, choice.stages);
     return choice;
   }
-  if (source.pre && named == nullptr)
+  if (source.pre && named == nullptr) {
+    std::string known;
+    for (const std::string_view name : pre_tokenizer_names()) known.append(known.empty() ? "" : ", ").append(name);
     throw Error(fmt::format("{}: the pre-tokenizer '{}' (tokenizer.ggml.pre) is not known; known are {}", source.file,
-                            *source.pre, fmt::join(pre_tokenizer_names(), ", ")));
+                            *source.pre, known));
+  }
   if (!source.pre) {
     named = find_pre_tokenizer("default");
     choice.remark =

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/support/gguf_builder.h"
@@ -15,6 +16,12 @@ namespace {
 
 using nlohmann::json;
 using test::hk_run;
+
+test::Outcome run_with_input(std::vector<std::string> arguments, std::string input) {
+  test::RunOptions options;
+  options.input = std::move(input);
+  return hk_run(std::move(arguments), options);
+}
 
 /// A file with nothing but a small vocabulary: <unk> <s> </s> U+2581 a b ab <0xFF>.
 class TokenizeCommand : public testing::Test {
@@ -29,7 +36,7 @@ class TokenizeCommand : public testing::Test {
   }
 
   std::vector<json> lines(std::vector<std::string> arguments, const std::string& input, int exit_code) {
-    const auto outcome = hk_run(std::move(arguments), {.input = input});
+    const auto outcome = run_with_input(std::move(arguments), input);
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.err;
     std::vector<json> answers;
     std::istringstream in(outcome.out);
@@ -45,7 +52,7 @@ TEST_F(TokenizeCommand, ListsIdsAndPieces) {
   EXPECT_EQ(hk_run({"tokenize", path_, "ab"}).out, "1\t<s>\n3\t \n6\tab\n");
   EXPECT_EQ(hk_run({"tokenize", path_, "ab", "--no-special"}).out, "3\t \n6\tab\n");
   EXPECT_EQ(hk_run({"tokenize", path_, ""}).out, "1\t<s>\n");
-  EXPECT_EQ(hk_run({"tokenize", path_}, {.input = "ab"}).out, "1\t<s>\n3\t \n6\tab\n");
+  EXPECT_EQ(run_with_input({"tokenize", path_}, "ab").out, "1\t<s>\n3\t \n6\tab\n");
   const std::string text = "a</s>";
   const auto file = folder_.write("text", std::as_bytes(std::span(text))).string();
   EXPECT_EQ(json::parse(hk_run({"tokenize", path_, "-f", file, "--json", "--parse-special"}).out),
@@ -87,8 +94,8 @@ TEST_F(TokenizeCommand, BadLinesDoNotStopTheRun) {
 TEST_F(TokenizeCommand, Detokenizes) {
   EXPECT_EQ(hk_run({"detokenize", path_, "1", "3", "6"}).out, "<s> ab");
   EXPECT_EQ(hk_run({"detokenize", path_, "1", "3", "6", "--skip-special"}).out, "ab");
-  EXPECT_EQ(hk_run({"detokenize", path_}, {.input = "[3, 6,\n4]"}).out, "aba");
-  EXPECT_EQ(hk_run({"detokenize", path_}, {.input = ""}).out, "");
+  EXPECT_EQ(run_with_input({"detokenize", path_}, "[3, 6,\n4]").out, "aba");
+  EXPECT_EQ(run_with_input({"detokenize", path_}, "").out, "");
   EXPECT_EQ(json::parse(hk_run({"detokenize", path_, "7", "--json"}).out), (json{{"text_b64", "/w=="}}));
   EXPECT_EQ(json::parse(hk_run({"detokenize", path_, "6", "--json"}).out), (json{{"text", "ab"}}));
 }
