@@ -3,19 +3,23 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/text.h"
 #include "engine/runtime/memory.h"
 #include "engine/runtime/topology.h"
 #include "kernels/kernels.h"
+#include "kernels/self_check.h"
 
 namespace hk::cli {
 namespace {
@@ -127,20 +131,72 @@ std::string listing(const Machine& machine) {
   return out;
 }
 
+struct SelfCheck {
+  kernels::SoundLevel result;
+  double milliseconds = 0;
+};
+
+/// Checks the level in use and, while one fails, the next lower one.
+SelfCheck check_levels() {
+  const auto levels = kernels::usable_levels();
+  const auto chosen = std::find(levels.begin(), levels.end(), &chosen_kernels());
+  const auto start = std::chrono::steady_clock::now();
+  SelfCheck check;
+  check.result = kernels::find_sound_level(levels.subspan(static_cast<std::size_t>(chosen - levels.begin())));
+  check.milliseconds = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  return check;
+}
+
+Json self_check_json(const SelfCheck& check) {
+  Json json;
+  json["passes"] = check.result.table == nullptr ? Json(nullptr) : Json(check.result.table->level);
+  json["faults"] = Json::array();
+  for (const auto& [level, fault] : check.result.faults)
+    json["faults"].push_back({{"level", level}, {"kernel", fault.kernel}, {"detail", fault.detail}});
+  json["milliseconds"] = check.milliseconds;
+  return json;
+}
+
+std::string self_check_listing(const SelfCheck& check) {
+  std::string out;
+  for (const auto& [level, fault] : check.result.faults) {
+    out += fmt::format("Self check  {} FAILS: the kernel {} is wrong here ({})\n", level, fault.kernel, fault.detail);
+  }
+  if (check.result.table == nullptr) return out;
+  out += fmt::format("Self check  {} passes ({:.0f} ms)\n", check.result.table->level, check.milliseconds);
+  if (!check.result.faults.empty())
+    out += fmt::format("  advice    set HK_KERNELS={} in the environment: results of {} are not to be trusted here\n",
+                       check.result.table->level, check.result.faults.front().level);
+  return out;
+}
+
+void run_hardware(bool json, bool self_check) {
+  const Machine machine;
+  const SelfCheck check = self_check ? check_levels() : SelfCheck{};
+  if (json) {
+    Json answer = machine_json(machine);
+    if (self_check) answer["self_check"] = self_check_json(check);
+    std::cout << answer.dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
+  } else {
+    std::cout << listing(machine) << (self_check ? self_check_listing(check) : "");
+  }
+  if (self_check && check.result.table == nullptr)
+    throw Error(fmt::format("no kernel level from {} down computes rightly on this machine", machine.level));
+}
+
 }  // namespace
 
 void add_hardware_command(CLI::App& app) {
   auto* command =
       app.add_subcommand("hardware", "Show the machine, the kernels in use and the default number of threads");
   const auto json = std::make_shared<bool>(false);
+  const auto self_check = std::make_shared<bool>(false);
   command->add_flag("--json", *json, "Print JSON");
-  command->callback([json] {
-    const Machine machine;
-    if (*json)
-      std::cout << machine_json(machine).dump(2, ' ', false, Json::error_handler_t::replace) << '\n';
-    else
-      std::cout << listing(machine);
-  });
+  command->add_flag(
+      "--self-check", *self_check,
+      "Compare every kernel in use with a plain computation; when one is wrong, try the next lower level. "
+      "Exit code 1 when no level passes");
+  command->callback([json, self_check] { run_hardware(*json, *self_check); });
 }
 
 }  // namespace hk::cli
