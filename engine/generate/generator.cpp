@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "base/error.h"
-#include "engine/generate/stop_matcher.h"
+#include "engine/generate/answer_text.h"
 
 namespace hk::engine {
 namespace {
@@ -23,22 +23,16 @@ void check_prompt(const Session& session, std::span<const TokenId> prompt) {
         prompt.size(), session.capacity()));
 }
 
-/// The way of sampled tokens to text: characters made whole, stop strings cut off.
+/// Answer text on its way to the result and the listener.
 class Answer {
  public:
   Answer(const tokenizer::Tokenizer& tokenizer, const GenerateOptions& options, GenerateResult& result)
-      : options_(options),
-        result_(result),
-        stream_(tokenizer, !options.show_special, options.fresh_text),
-        stops_(options.stop) {}
+      : options_(options), result_(result), text_(tokenizer, options.stop, options.show_special, options.fresh_text) {}
 
-  void push(TokenId id) { emit(stops_.push(stream_.push(id))); }
-  void finish() {
-    emit(stops_.push(stream_.finish()));
-    if (!stopped()) emit(stops_.finish());
-  }
-  bool stopped() const { return stops_.found(); }
-  std::string_view stop() const { return stops_.stop(); }
+  void push(TokenId id) { emit(text_.push(id)); }
+  void finish() { emit(text_.finish()); }
+  bool stopped() const { return text_.stopped(); }
+  std::string_view stop() const { return text_.stop(); }
 
  private:
   void emit(const std::string& text) {
@@ -49,8 +43,7 @@ class Answer {
 
   const GenerateOptions& options_;
   GenerateResult& result_;
-  tokenizer::TextStream stream_;
-  StopMatcher stops_;
+  AnswerText text_;
 };
 
 FinishReason decode(Session& session, const tokenizer::Tokenizer& tokenizer, Sampler& sampler,

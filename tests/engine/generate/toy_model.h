@@ -45,24 +45,41 @@ class ToyModel : public engine::Model {
   std::unique_ptr<engine::Sequence> new_sequence(const engine::SequenceOptions& options) override {
     return std::make_unique<ToySequence>(options.context_length, step_);
   }
-  std::uint64_t state_bytes(const engine::SequenceOptions&, std::size_t positions) const override { return positions; }
+  /// Pages of 256 positions, a byte each.
+  std::uint64_t state_bytes(const engine::SequenceOptions&, std::size_t positions) const override {
+    return (positions + 255) / 256 * 256;
+  }
   std::uint64_t scratch_bytes() const override { return 0; }
 
   std::span<const float> forward(std::span<const engine::BatchItem> items,
                                  const engine::ForwardControl& control) override {
     logits_.clear();
     for (const auto& item : items) {
-      auto& sequence = static_cast<ToySequence&>(*item.sequence);
+      const auto& sequence = static_cast<ToySequence&>(*item.sequence);
       if (item.tokens.size() > sequence.capacity() - sequence.length()) throw Error("toy: context full");
-      if (control.cancelled && control.cancelled()) return {};
+      for (const TokenId id : item.tokens)
+        if (id == poison) throw Error("toy: poison");
+    }
+    if (control.cancelled && control.cancelled()) return {};
+    if (out_of_memory > 0 && out_of_memory-- > 0) throw Error("toy: out of memory", ErrorKind::kResource);
+    std::size_t rows = 0;
+    for (const auto& item : items) {
+      auto& sequence = static_cast<ToySequence&>(*item.sequence);
+      rows += item.tokens.size();
       calls.push_back(item.tokens.size());
-      sequence.tokens.insert(sequence.tokens.end(), item.tokens.begin(), item.tokens.end());
+      for (const TokenId id : item.tokens) {
+        sequence.tokens.push_back(id);
+        if (item.logits != engine::LogitsFor::kAll) continue;
+        const auto row = row_for(sequence.tokens);
+        logits_.insert(logits_.end(), row.begin(), row.end());
+      }
       if (control.progress) control.progress(item.tokens.size(), item.tokens.size());
       if (item.logits == engine::LogitsFor::kLast) {
         const auto row = row_for(sequence.tokens);
         logits_.insert(logits_.end(), row.begin(), row.end());
       }
     }
+    most_rows = std::max(most_rows, rows);
     return logits_;
   }
 
@@ -80,7 +97,10 @@ class ToyModel : public engine::Model {
 
   std::vector<TokenId> script;  ///< greedy answer after `script_start` tokens
   std::size_t script_start = 0;
-  std::vector<std::size_t> calls;  ///< tokens of each forward call
+  std::vector<std::size_t> calls;  ///< tokens of each item of each forward call
+  std::size_t most_rows = 0;       ///< tokens of the largest batch
+  TokenId poison = -1;             ///< a batch with this token fails
+  int out_of_memory = 0;           ///< so many calls fail for want of memory
 
  private:
   engine::ModelInfo info_;
