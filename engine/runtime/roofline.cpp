@@ -162,8 +162,10 @@ Roofline RooflineProbe::measure(std::size_t repetitions) {
   for (std::size_t repetition = 0; repetition < repetitions; ++repetition) {
     for (const auto& [kind, member] : kKinds) {
       if (!has(kind)) continue;
-      for (const Cores cores : {Cores::kOne, Cores::kAll})
+      for (const Cores cores : {Cores::kOne, Cores::kAll}) {
+        if (cores == Cores::kAll && pool_.threads() == 1) continue;
         values[static_cast<int>(kind)][static_cast<int>(cores)].push_back(run(kind, cores));
+      }
     }
   }
   Roofline roofline;
@@ -172,8 +174,10 @@ Roofline RooflineProbe::measure(std::size_t repetitions) {
   roofline.buffer_bytes = buffer_.bytes();
   roofline.last_level_cache = last_level_cache_;
   for (const auto& [kind, member] : kKinds) {
+    auto& all = values[static_cast<int>(kind)][static_cast<int>(Cores::kAll)];
+    if (pool_.threads() == 1) all = values[static_cast<int>(kind)][static_cast<int>(Cores::kOne)];
     roofline.one.*member = summarize(std::move(values[static_cast<int>(kind)][static_cast<int>(Cores::kOne)]));
-    roofline.all.*member = summarize(std::move(values[static_cast<int>(kind)][static_cast<int>(Cores::kAll)]));
+    roofline.all.*member = summarize(std::move(all));
   }
   return roofline;
 }
