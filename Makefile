@@ -25,8 +25,8 @@ format:
 
 bench:
 	scripts/install-packages.sh bench
-	cmake --preset release -DHK_BUILD_BENCH=ON >/dev/null
-	cmake --build build/release
+	cmake --preset release -DHK_BUILD_TESTS=OFF -DHK_BUILD_BENCH=ON >/dev/null
+	cmake --build build/release --target matmul_bench attention_bench
 	scripts/bench.sh
 
 clean:

@@ -106,13 +106,14 @@ def tile_cell(record, best):
     return f"{text}, {speed:.0f} GMAC/s"
 
 
-def attention_table(path):
+def attention_table(path, best):
     try:
         with open(path, encoding="utf-8") as file:
-            cases = json.load(file)["benchmarks"]
+            content = json.load(file)
+        cases, roofline = content["benchmarks"], json.loads(content["context"]["roofline"])
     except OSError as error:
         fail(f"cannot read {path}: {error.strerror}")
-    except (ValueError, KeyError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         fail(f"{path} is no output of attention_bench --benchmark_format=json ({error})")
     # with repetitions there are medians: they alone count
     if any(case.get("run_type") == "aggregate" for case in cases):
@@ -122,10 +123,12 @@ def attention_table(path):
     for case in cases:
         work, cache, *rest = case["run_name"].split("/")
         fields = dict(part.split(":") for part in rest if ":" in part)
+        peaks = roofline["one" if fields["threads"] == "1" else "all"]
+        read, f32 = (peaks[kind]["highest" if best else "median"] for kind in ("read", "f32_fma"))
         lines.append(
             f"| {work} | {cache} | {fields['head']} | {fields['group']} | {fields['depth']} | {fields['threads']} "
-            f"| {100 * case['of_read']:.0f} % of read, {case['GB/s']:.1f} GB/s "
-            f"| {100 * case['of_f32']:.0f} % of f32, {case['GMAC/s']:.0f} GMAC/s |")
+            f"| {100 * case['GB/s'] / read:.0f} % of read, {case['GB/s']:.1f} GB/s "
+            f"| {100 * case['GMAC/s'] / f32:.0f} % of f32, {case['GMAC/s']:.0f} GMAC/s |")
     return lines
 
 
@@ -144,7 +147,7 @@ def main(arguments):
     lines += peaks_table(by_kind["roofline"])
     lines += matmul_tables(by_kind["matmul"], best)
     if len(paths) == 2:
-        lines += ["", *attention_table(paths[1])]
+        lines += ["", *attention_table(paths[1], best)]
     print("\n".join(lines))
 
 

@@ -8,7 +8,7 @@ build=(clang-19 lld-19 cmake ninja-build pkg-config python3 libtbb-dev libsenten
 test=(libgtest-dev libzstd-dev ccache tmux)
 # qemu-user runs the kernels of CPUs this machine is not; the cross compiler builds those of ARM
 check=("${test[@]}" g++ clang-format-14 clang-tidy-14 libclang-rt-19-dev qemu-user g++-aarch64-linux-gnu googletest libbenchmark-dev parallel)
-bench=("${test[@]}" libbenchmark-dev)
+bench=(libbenchmark-dev)
 
 case "${1:-build}" in
   build) packages=("${build[@]}") ;;
