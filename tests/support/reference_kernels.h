@@ -271,6 +271,7 @@ inline const kernels::KernelTable& reference_kernels() {
       .store_value = r::store_value,
       .attend_page = r::attend_page,
       .attend_merge = r::attend_merge,
+      .probe = {},  // nothing to measure
   };
   return table;
 }
