@@ -4,7 +4,12 @@
 # could merge into baseline code (tests/kernels/level_objects_test.py looks for them).
 file(GLOB level_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/isa/*.cpp)
 
+set(HK_KERNEL_LEVELS "all" CACHE STRING "ISA levels to compile besides generic: all, or a list (sanitizer builds save time)")
+
 function(hk_kernel_level level)
+  if(NOT HK_KERNEL_LEVELS STREQUAL "all" AND NOT level IN_LIST HK_KERNEL_LEVELS AND NOT level STREQUAL "generic")
+    return()
+  endif()
   cmake_parse_arguments(ARG "" "" "FLAGS;DEFINES" ${ARGN})
   add_library(hk_kernels_${level} OBJECT ${level_sources})
   target_include_directories(hk_kernels_${level} PRIVATE ${PROJECT_SOURCE_DIR})
