@@ -47,8 +47,8 @@ class StringArray {
 std::string value_problem(const MetadataEntry& entry);
 
 /// All pairs of a model in file order. Copies are cheap views; the reader that made it must outlive it.
-/// Getters throw hk::Error (file, key, found and expected type) when the key exists with an unsuitable type or a broken value;
-/// they return nullopt when the key is absent.
+/// Getters throw hk::Error (file, key, found and expected type) when the key exists with an unsuitable type or a broken
+/// value; they return nullopt when the key is absent.
 class Metadata {
  public:
   std::span<const MetadataEntry> entries() const { return entries_; }
@@ -62,13 +62,15 @@ class Metadata {
   std::optional<StringArray> strings(std::string_view key) const;   ///< blob kind 1 or a json array of strings
   std::optional<std::vector<std::int32_t>> integers(std::string_view key) const;  ///< blob kind 3, or json
   std::optional<std::vector<float>> floats(std::string_view key) const;           ///< blob kind 2 or 3, or json
-  /// In-place view of a numeric blob when it is stored as one with 4-byte alignment; else empty (use the copying getters).
+  /// In-place view of a numeric blob when it is stored as one with 4-byte alignment; else empty (use the copying
+  /// getters).
   std::span<const float> floats_in_place(std::string_view key) const;
   std::span<const std::int32_t> integers_in_place(std::string_view key) const;
   bool is_array(std::string_view key) const;  ///< blob or json array
   /// Number of elements of an array value, 0 when it is none.
   std::size_t array_size(std::string_view key) const;
-  /// Value for people: strings quoted, arrays shortened to `max_items` elements and texts in proportion, bytes as a size.
+  /// Value for people: strings quoted, arrays shortened to `max_items` elements and texts in proportion, bytes as a
+  /// size.
   std::string to_text(const MetadataEntry& entry, std::size_t max_items = 8) const;
 
   // --- for readers ---

@@ -17,8 +17,8 @@ namespace {
 using kernels::find_format;
 using kernels::Format;
 
-/// Elements that are decoded at once: 2 MiB as f32, enough pieces to share out among threads, and done well within 100 ms by the
-/// slowest encoder.
+/// Elements that are decoded at once: 2 MiB as f32, enough pieces to share out among threads, and done well within 100
+/// ms by the slowest encoder.
 constexpr std::size_t kBatchElements = std::size_t{512} << 10;
 /// Elements of one piece of work. A whole number of blocks of every type.
 constexpr std::size_t kPieceElements = std::size_t{16} << 10;

@@ -1,8 +1,8 @@
 // What a language model does, without naming any: sequences with state, and a forward pass over a batch of them.
 //
 // Layer: engine/generate. models/ implements it; sessions, batching and the command line drive it.
-// Promise (tested): the logits of a sequence's position depend on that sequence's tokens alone, bit for bit; not on the thread
-// count, on what else is in the batch, nor on how its tokens were cut into calls.
+// Promise (tested): the logits of a sequence's position depend on that sequence's tokens alone, bit for bit; not on the
+// thread count, on what else is in the batch, nor on how its tokens were cut into calls.
 #pragma once
 
 #include <cstddef>
@@ -42,10 +42,11 @@ struct SequenceOptions {
 class Sequence {
  public:
   virtual ~Sequence() = default;
-  virtual std::size_t length() const = 0;           ///< positions computed so far
-  virtual std::size_t capacity() const = 0;         ///< context_length of the options
-  virtual std::uint64_t state_bytes() const = 0;    ///< memory held for this sequence
-  /// Forgets positions from `length` on. Returns the length really kept (a recurrent model may have to go further back).
+  virtual std::size_t length() const = 0;         ///< positions computed so far
+  virtual std::size_t capacity() const = 0;       ///< context_length of the options
+  virtual std::uint64_t state_bytes() const = 0;  ///< memory held for this sequence
+  /// Forgets positions from `length` on. Returns the length really kept (a recurrent model may have to go further
+  /// back).
   virtual std::size_t truncate(std::size_t length) = 0;
   /// A copy that shares all full pages with this one.
   virtual std::unique_ptr<Sequence> fork() const = 0;
@@ -73,9 +74,9 @@ class Model {
   virtual std::unique_ptr<Sequence> new_sequence(const SequenceOptions& options) = 0;
   /// KV bytes a sequence needs for `positions`.
   virtual std::uint64_t state_bytes(const SequenceOptions& options, std::size_t positions) const = 0;
-  /// Appends each item's tokens and computes the wanted logits: rows of info().vocab_size floats, items in order, positions
-  /// in order. The span is valid until the next call. Throws hk::Error for ids out of range or a full context, before any
-  /// state changes. Returns an empty span when cancelled.
+  /// Appends each item's tokens and computes the wanted logits: rows of info().vocab_size floats, items in order,
+  /// positions in order. The span is valid until the next call. Throws hk::Error for ids out of range or a full
+  /// context, before any state changes. Returns an empty span when cancelled.
   virtual std::span<const float> forward(std::span<const BatchItem> items, const ForwardControl& control = {}) = 0;
   /// Private memory the model holds besides sequences.
   virtual std::uint64_t scratch_bytes() const = 0;

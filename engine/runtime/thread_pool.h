@@ -1,6 +1,7 @@
 // A fixed number of worker threads that share out numbered chunks of work.
 //
-// Layer: engine/runtime, over oneTBB. One pool a process; a forward pass calls `run` a few times a layer and allocates nothing.
+// Layer: engine/runtime, over oneTBB. One pool a process; a forward pass calls `run` a few times a layer and allocates
+// nothing.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +14,10 @@ namespace hk::engine {
 class ChunkFunction {
  public:
   template <typename F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, ChunkFunction>)
-  ChunkFunction(F&& f)  // NOLINT(google-explicit-constructor): lambdas are passed in place
-      : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, std::size_t chunk, int worker) {
+  requires(!std::is_same_v<std::remove_cvref_t<F>, ChunkFunction>)
+      ChunkFunction(F&& f)  // NOLINT(google-explicit-constructor): lambdas are passed in place
+      : object_(const_cast<void*>(static_cast<const void*>(&f))),
+        call_([](void* object, std::size_t chunk, int worker) {
           (*static_cast<std::remove_reference_t<F>*>(object))(chunk, worker);
         }) {}
   void operator()(std::size_t chunk, int worker) const { call_(object_, chunk, worker); }
@@ -34,8 +36,9 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int threads() const;
-  /// Calls work(chunk, worker) once for every chunk in [0, chunks), in any order, on any worker in [0, threads()); returns when
-  /// all are done. Chunks are handed out one at a time, so a slow core costs one chunk. An exception from `work` is rethrown.
+  /// Calls work(chunk, worker) once for every chunk in [0, chunks), in any order, on any worker in [0, threads());
+  /// returns when all are done. Chunks are handed out one at a time, so a slow core costs one chunk. An exception from
+  /// `work` is rethrown.
   void run(std::size_t chunks, ChunkFunction work);
 
  private:

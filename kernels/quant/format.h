@@ -1,7 +1,7 @@
 // The table of storage types: one row per type, read by everything that sizes, checks, lists or runs tensors.
 //
-// Layer: kernels (numbers only; standard library). Layouts are those of spec/quants/QUANTS.md and HK-FORMAT.md section 5.
-// Adding a format is: a decoder, an unpacker for the integer kernels (kernels/isa), a row here.
+// Layer: kernels (numbers only; standard library). Layouts are those of spec/quants/QUANTS.md and HK-FORMAT.md
+// section 5. Adding a format is: a decoder, an unpacker for the integer kernels (kernels/isa), a row here.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +13,58 @@ namespace hk::kernels {
 
 /// Storage type of a tensor, with the values of the container (HK-FORMAT.md section 5).
 enum class StorageType : std::uint8_t {
-  kF32 = 0x00, kF16 = 0x01, kBF16 = 0x02, kFP8E4M3 = 0x03, kFP8E5M2 = 0x04,
-  kInt8 = 0x05, kInt32 = 0x06, kInt64 = 0x07, kUInt8 = 0x08, kBool = 0x09,
-  kInt16 = 0x0A, kUInt16 = 0x0B, kUInt32 = 0x0C, kUInt64 = 0x0D, kF64 = 0x0E,
-  kDQ4 = 0x10, kDQ8 = 0x11, kDQ6 = 0x12, kDQ12 = 0x13, kDQT = 0x14,
-  kQ4_0 = 0x15, kQ8_0 = 0x16, kQ4_1 = 0x17, kQ5_0 = 0x18, kQ5_1 = 0x19, kQ8_1 = 0x1A,
-  kSparseF16 = 0x20, kSparseDQ8 = 0x21, kSparse2_4 = 0x22, kSparseDQ4_2_4 = 0x23,
-  kNullRef = 0x30, kSharedRef = 0x31, kLoraRef = 0x32,
-  kQ2_K = 0x40, kQ3_K = 0x41, kQ4_K = 0x42, kQ5_K = 0x43, kQ6_K = 0x44, kQ8_K = 0x45,
-  kIQ1_S = 0x50, kIQ1_M = 0x51, kIQ2_XXS = 0x52, kIQ2_XS = 0x53, kIQ3_XXS = 0x54,
-  kIQ4_NL = 0x55, kIQ4_XS = 0x56, kIQ2_S = 0x57, kIQ3_S = 0x58,
-  kTQ1_0 = 0x60, kTQ2_0 = 0x61, kMXFP4 = 0x62, kNVFP4 = 0x63,
+  kF32 = 0x00,
+  kF16 = 0x01,
+  kBF16 = 0x02,
+  kFP8E4M3 = 0x03,
+  kFP8E5M2 = 0x04,
+  kInt8 = 0x05,
+  kInt32 = 0x06,
+  kInt64 = 0x07,
+  kUInt8 = 0x08,
+  kBool = 0x09,
+  kInt16 = 0x0A,
+  kUInt16 = 0x0B,
+  kUInt32 = 0x0C,
+  kUInt64 = 0x0D,
+  kF64 = 0x0E,
+  kDQ4 = 0x10,
+  kDQ8 = 0x11,
+  kDQ6 = 0x12,
+  kDQ12 = 0x13,
+  kDQT = 0x14,
+  kQ4_0 = 0x15,
+  kQ8_0 = 0x16,
+  kQ4_1 = 0x17,
+  kQ5_0 = 0x18,
+  kQ5_1 = 0x19,
+  kQ8_1 = 0x1A,
+  kSparseF16 = 0x20,
+  kSparseDQ8 = 0x21,
+  kSparse2_4 = 0x22,
+  kSparseDQ4_2_4 = 0x23,
+  kNullRef = 0x30,
+  kSharedRef = 0x31,
+  kLoraRef = 0x32,
+  kQ2_K = 0x40,
+  kQ3_K = 0x41,
+  kQ4_K = 0x42,
+  kQ5_K = 0x43,
+  kQ6_K = 0x44,
+  kQ8_K = 0x45,
+  kIQ1_S = 0x50,
+  kIQ1_M = 0x51,
+  kIQ2_XXS = 0x52,
+  kIQ2_XS = 0x53,
+  kIQ3_XXS = 0x54,
+  kIQ4_NL = 0x55,
+  kIQ4_XS = 0x56,
+  kIQ2_S = 0x57,
+  kIQ3_S = 0x58,
+  kTQ1_0 = 0x60,
+  kTQ2_0 = 0x61,
+  kMXFP4 = 0x62,
+  kNVFP4 = 0x63,
 };
 
 /// How the activation vector is prepared for a weight format (see kernels/activation.h).
@@ -51,7 +92,7 @@ using EncodeFn = void (*)(const float* values, void* blocks, std::size_t n);
 
 struct Format {
   StorageType type;
-  std::string_view name;         ///< as in HK-FORMAT.md: "q4_k"
+  std::string_view name;  ///< as in HK-FORMAT.md: "q4_k"
   StorageClass storage_class;
   std::uint32_t block_elements;  ///< elements a block; 1 for dense types, 0 where the payload has no fixed block
   std::uint32_t block_bytes;     ///< bytes a block; 0 where the payload has no fixed block
