@@ -25,27 +25,28 @@ HK_DECLARE_LEVEL(neon_dotprod)
 
 namespace {
 
+// A build may leave out levels (HK_KERNEL_LEVELS), and with them the users of these checks.
 #if defined(__x86_64__)
 // The compiler's own CPU check also asks the operating system whether it saves the wide registers.
-bool has_avx2() {
+[[maybe_unused]] bool has_avx2() {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
          __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
 }
-bool has_avx512() {
+[[maybe_unused]] bool has_avx512() {
   return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
 }
 /// CPUID leaf 7, sub-leaf 1, EAX bit 4; asked directly because older compilers have no name for it.
-bool has_avx_vnni() {
+[[maybe_unused]] bool has_avx_vnni() {
   unsigned a = 7, b = 0, c = 1, d = 0;
   __asm__("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
   return has_avx2() && (a >> 4 & 1U) != 0;
 }
-bool has_avx512_vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
+[[maybe_unused]] bool has_avx512_vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
 #endif
 [[maybe_unused]] bool always() { return true; }
 #if defined(__aarch64__)
-bool has_dotprod() {
+[[maybe_unused]] bool has_dotprod() {
 #if defined(__linux__)
   constexpr unsigned long kHwcapDotProduct = 1UL << 20;  // HWCAP_ASIMDDP
   return (getauxval(AT_HWCAP) & kHwcapDotProduct) != 0;
