@@ -49,8 +49,8 @@ class TemplateError : public Error {
 
 struct RenderOptions {
   std::uint64_t max_steps = 20'000'000;             ///< about a second
-  std::size_t max_memory = std::size_t{256} << 20;  ///< bytes held by values at once
-  std::size_t max_output = std::size_t{64} << 20;   ///< bytes
+  std::size_t max_memory = std::size_t{128} << 20;  ///< bytes held by values at once
+  std::size_t max_output = std::size_t{32} << 20;   ///< bytes
   jinja::Clock clock = jinja::local_clock();        ///< for strftime_now
 };
 

@@ -11,8 +11,6 @@
 namespace hk::tokenizer::jinja {
 namespace {
 
-constexpr std::size_t kMaxItems = std::size_t{1} << 23;  // of a list made by repeating another
-
 const char* symbol(BinaryOperator how) {
   switch (how) {
     case BinaryOperator::kAdd:

@@ -182,6 +182,8 @@ Value batch(Runtime&, const Value& input, Arguments& arguments) {
       items.push_back(std::move(item));
     }
     if (items.empty()) return false;
+    if (!fill.is_none() && count > static_cast<std::int64_t>(kMaxItems))
+      fail(FailureKind::kLimit, fmt::format("a list of more than {} items", kMaxItems));
     if (!fill.is_none())
       while (static_cast<std::int64_t>(items.size()) < count) {
         charge_steps(1);

@@ -16,6 +16,9 @@ namespace hk::tokenizer::jinja {
 enum class BinaryOperator : std::uint8_t { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kModulo, kPower };
 enum class Comparison : std::uint8_t { kEqual, kNotEqual, kLess, kLessEqual, kGreater, kGreaterEqual, kIn, kNotIn };
 
+/// Of a list that is made from a number in the template.
+inline constexpr std::size_t kMaxItems = std::size_t{1} << 22;
+
 std::string type_name(const Value& value);  ///< as Python calls the type
 /// Throws UndefinedError (or SecurityError) for an undefined value.
 void require_defined(const Value& value);

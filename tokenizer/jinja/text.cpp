@@ -12,6 +12,8 @@
 namespace hk::tokenizer::jinja {
 namespace {
 
+constexpr std::size_t kShortNeedle = 16;  // the plain search is quick and its worst case harmless
+
 Origin other_than(Origin origin) { return origin == Origin::kData ? Origin::kTemplate : Origin::kData; }
 
 }  // namespace
@@ -151,17 +153,19 @@ std::size_t offset_of(std::string_view bytes, std::size_t index, std::size_t fro
 std::size_t find_text(std::string_view haystack, std::string_view needle, std::size_t from) {
   if (from > haystack.size()) return kNotFound;
   if (needle.empty()) return from;
-  const char* start = haystack.data() + from;
-  const void* hit = memmem(start, haystack.size() - from, needle.data(), needle.size());
-  const auto place =
-      hit == nullptr ? kNotFound : static_cast<std::size_t>(static_cast<const char*>(hit) - haystack.data());
-  charge_steps(((hit == nullptr ? haystack.size() : place) - from) / 256);
+  std::size_t place = kNotFound;
+  if (needle.size() < kShortNeedle) {
+    place = haystack.find(needle, from);
+  } else if (const void* hit = memmem(haystack.data() + from, haystack.size() - from, needle.data(), needle.size())) {
+    place = static_cast<std::size_t>(static_cast<const char*>(hit) - haystack.data());
+  }
+  charge_steps(1 + ((place == kNotFound ? haystack.size() : place) - from) / 256);
   return place;
 }
 
 std::size_t find_last_text(std::string_view haystack, std::string_view needle) {
   if (needle.size() > haystack.size()) return kNotFound;
-  if (needle.size() < 16) return haystack.rfind(needle);
+  if (needle.size() < kShortNeedle) return haystack.rfind(needle);
   // Knuth-Morris-Pratt from the right: a long needle must not cost its length at every place.
   charge_steps(haystack.size() / 64);
   const std::size_t m = needle.size();

@@ -22,7 +22,7 @@ struct TextRun {
   Origin origin;
 };
 
-inline constexpr std::size_t kMaxTextBytes = std::size_t{1} << 28;  ///< longer strings are refused
+inline constexpr std::size_t kMaxTextBytes = std::size_t{1} << 26;  ///< longer strings are refused
 
 class Text {
  public:
