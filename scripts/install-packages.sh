@@ -3,9 +3,10 @@
 # Usage: install-packages.sh build|test|check|bench   (each includes "build")
 set -euo pipefail
 
-build=(clang-19 lld-19 cmake ninja-build pkg-config python3 libtbb-dev libsentencepiece-dev libpcre2-dev libutf8proc-dev
+build=(clang-19 lld-19 cmake ninja-build pkg-config python3 libtbb-dev libpcre2-dev libutf8proc-dev
   nlohmann-json3-dev libcli11-dev libfmt-dev libedit-dev libssl-dev)
-test=(libgtest-dev libzstd-dev ccache tmux)
+# the SentencePiece library is the oracle of our own SPM tokenizer
+test=(libgtest-dev libzstd-dev libsentencepiece-dev ccache tmux)
 # qemu-user runs the kernels of CPUs this machine is not; the cross compiler builds those of ARM
 check=("${test[@]}" g++ clang-format-14 clang-tidy-14 libclang-rt-19-dev qemu-user g++-aarch64-linux-gnu googletest libbenchmark-dev parallel)
 bench=(libbenchmark-dev)
