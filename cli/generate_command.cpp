@@ -13,6 +13,7 @@
 #include "cli/model_options.h"
 #include "cli/sampling_options.h"
 #include "cli/streams.h"
+#include "cli/text_prompt.h"
 
 namespace hk::cli {
 namespace {
@@ -39,16 +40,6 @@ std::string prompt_text(const Options& options) {
   return *options.prompt == "-" ? read_text("-") : *options.prompt;
 }
 
-std::vector<engine::TokenId> prompt_ids(const Options& options, const tokenizer::Tokenizer& tokenizer,
-                                        std::string_view text) {
-  // Begin token by hand: an end token that some vocabularies add to every text would end a prompt before it began.
-  auto ids = tokenizer.encode(text, {.add_special = false, .parse_special = options.parse_special});
-  const auto bos = tokenizer.bos();
-  const bool wants_bos = tokenizer.adds_bos() && bos && !options.no_bos;
-  if (wants_bos && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
-  return ids;
-}
-
 void run(const Options& options) {
   const auto settings = options.sampling.settings();
   if (options.max_tokens < -1)
@@ -72,7 +63,8 @@ void run(const Options& options) {
   };
   if (options.echo) write_answer(text);
   const auto result =
-      engine::generate(session, *running.tokenizer, sampler, prompt_ids(options, *running.tokenizer, text), generate);
+      engine::generate(session, *running.tokenizer, sampler,
+                       encode_prompt(*running.tokenizer, text, options.parse_special, !options.no_bos), generate);
   progress.clear();
   if (stdout_is_terminal() && !result.text.ends_with('\n')) write_answer("\n");
   write_note(running.statistics_line(result, sampler));

@@ -42,6 +42,7 @@ int flush_output() {
 void add_commands(CLI::App& app) {
   hk::cli::add_chat_command(app);
   hk::cli::add_generate_command(app);
+  hk::cli::add_batch_command(app);
   hk::cli::add_convert_command(app);
   hk::cli::add_inspect_command(app);
   hk::cli::add_verify_command(app);

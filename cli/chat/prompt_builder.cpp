@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "tokenizer/chat_template.h"
+#include "tokenizer/jinja/json.h"
 #include "tokenizer/prompt_encoder.h"
 
 namespace hk::cli {
@@ -51,6 +52,8 @@ struct PromptBuilder::Impl {
   tokenizer::ChatTemplate chat_template;
   tokenizer::PromptEncoder encoder;
   std::vector<std::pair<std::string, std::string>> specials;
+
+  std::vector<engine::TokenId> encode(tokenizer::Conversation conversation) const;
 };
 
 PromptBuilder::PromptBuilder(const engine::ModelReader& reader, const tokenizer::Tokenizer& tokenizer,
@@ -69,16 +72,30 @@ std::vector<engine::TokenId> PromptBuilder::build(std::span<const ChatMessage> m
   }
   tokenizer::Conversation conversation;
   conversation.messages = jinja::Value::list(std::move(list));
-  conversation.special_tokens = impl_->specials;
-  const auto rendered = impl_->chat_template.render_spans(make_context(impl_->chat_template, conversation));
+  return impl_->encode(std::move(conversation));
+}
+
+std::vector<engine::TokenId> PromptBuilder::build(const ConversationJson& json) const {
+  tokenizer::Conversation conversation;
+  conversation.messages = jinja::parse_json(json.messages);
+  if (!json.tools.empty()) conversation.tools = jinja::parse_json(json.tools);
+  if (!json.documents.empty()) conversation.documents = jinja::parse_json(json.documents);
+  if (!json.variables.empty()) conversation.extra = jinja::parse_json(json.variables);
+  conversation.add_generation_prompt = json.add_generation_prompt;
+  return impl_->encode(std::move(conversation));
+}
+
+std::vector<engine::TokenId> PromptBuilder::Impl::encode(tokenizer::Conversation conversation) const {
+  conversation.special_tokens = specials;
+  const auto rendered = chat_template.render_spans(make_context(chat_template, conversation));
   std::vector<tokenizer::PromptSpan> spans;
   for (const auto& span : rendered.spans)
     spans.push_back({std::string_view(rendered.text).substr(span.begin, span.end - span.begin), span.trusted});
-  auto ids = impl_->encoder.encode(spans);
+  auto ids = encoder.encode(spans);
   // Most templates write the begin token themselves; some vocabularies put it before every text, also those of
   // templates that leave it out. Never twice.
-  const auto bos = impl_->tokenizer.bos();
-  if (bos && impl_->tokenizer.adds_bos() && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
+  const auto bos = tokenizer.bos();
+  if (bos && tokenizer.adds_bos() && (ids.empty() || ids.front() != *bos)) ids.insert(ids.begin(), *bos);
   return ids;
 }
 

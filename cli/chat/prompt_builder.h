@@ -20,6 +20,15 @@ struct ChatMessage {
   std::string text;
 };
 
+/// A conversation as JSON texts, for messages that hold more than a role and a text.
+struct ConversationJson {
+  std::string messages;   ///< a list of objects
+  std::string tools;      ///< "": none
+  std::string documents;  ///< "": none
+  std::string variables;  ///< an object of further variables of the template; "": none
+  bool add_generation_prompt = true;
+};
+
 class PromptBuilder {
  public:
   /// The file's template (tokenizer.chat_template), or `template_text` when given. Throws hk::Error when there is none
@@ -31,6 +40,7 @@ class PromptBuilder {
   /// The messages and the beginning of an answer. What users and models wrote can never become control tokens. Throws
   /// hk::Error with the template's own words when it refuses the conversation.
   std::vector<engine::TokenId> build(std::span<const ChatMessage> messages) const;
+  std::vector<engine::TokenId> build(const ConversationJson& conversation) const;
 
  private:
   struct Impl;
