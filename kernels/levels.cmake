@@ -11,11 +11,16 @@ function(hk_kernel_level level)
     return()
   endif()
   cmake_parse_arguments(ARG "" "" "FLAGS;DEFINES" ${ARGN})
+  # instrumented by a sanitizer, the unrolled tiles take minutes to compile at -O3
+  set(optimise -O3)
+  if(HK_SANITIZE)
+    set(optimise -O1)
+  endif()
   add_library(hk_kernels_${level} OBJECT ${level_sources})
   target_include_directories(hk_kernels_${level} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(hk_kernels_${level} PRIVATE hk_options)
   # -Wno-psabi: vector types only cross inlined calls here. Old-style casts convert between compiler and intrinsic vectors.
-  target_compile_options(hk_kernels_${level} PRIVATE -O3 -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-psabi
+  target_compile_options(hk_kernels_${level} PRIVATE ${optimise} -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-psabi
                                                      -Wno-unknown-warning-option ${ARG_FLAGS})
   target_compile_definitions(hk_kernels_${level} PRIVATE HK_LEVEL=${level} ${ARG_DEFINES})
   target_sources(hk_kernels PRIVATE $<TARGET_OBJECTS:hk_kernels_${level}>)
