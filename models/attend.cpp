@@ -41,7 +41,7 @@ Attention::Attention(const ModelSpec& spec, const kernels::KernelTable& kernels,
     queries = std::max(queries, group_of(layer.attention));
     value_length = std::max(value_length, layer.attention.value_length);
   }
-  scratch_.resize(static_cast<std::size_t>(pool.threads()));
+  scratch_.resize(static_cast<std::size_t>(pool.most_threads()));
   for (Scratch& s : scratch_) {
     s.q.resize(queries);
     s.first.resize(queries);
@@ -51,6 +51,21 @@ Attention::Attention(const ModelSpec& spec, const kernels::KernelTable& kernels,
     s.page_acc.resize(queries);
     s.acc = engine::AlignedBuffer<float>(queries * value_length, "attention sums");
   }
+}
+
+engine::StageWork Attention::work(const AttentionSpec& spec, std::span<const Segment> segments) const {
+  engine::StageWork work;
+  for (const Segment& segment : segments) {
+    if (segment.rows == 0) continue;
+    const std::uint64_t width = spec.key_length + spec.value_length;
+    for (std::size_t r = 0; r < segment.rows; ++r) {
+      const std::size_t position = segment.position + r;
+      work.float_macs += (position + 1 - first_visible(spec, position)) * spec.heads * width;
+    }
+    const std::uint64_t seen = segment.position + segment.rows - first_visible(spec, segment.position);
+    work.bytes += seen * spec.kv_heads * width * kernels::kv_type_bytes(segment.sequence->kv_type());
+  }
+  return work;
 }
 
 std::size_t Attention::bytes() const {

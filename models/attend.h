@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/runtime/aligned_buffer.h"
+#include "engine/runtime/profile.h"
 #include "engine/runtime/thread_pool.h"
 #include "kernels/kernels.h"
 #include "models/kv_cache.h"
@@ -34,6 +35,9 @@ class Attention {
 
   /// q: rows of heads * key_length, already scaled and rotated; out: rows of heads * value_length.
   void run(const AttentionSpec& spec, std::span<const Segment> segments, const Rows& q, const Rows& out);
+
+  /// What `run` has to do at least, for a profile.
+  engine::StageWork work(const AttentionSpec& spec, std::span<const Segment> segments) const;
 
   std::size_t bytes() const;
 

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "engine/runtime/profile.h"
+
 namespace hk::models {
 
 Pass::Pass(const ModelSpec& spec, const kernels::KernelTable& kernels, engine::ThreadPool& pool)
@@ -24,9 +26,12 @@ std::size_t Pass::bytes() const {
 bool Pass::run(std::span<const Segment> segments, std::span<const engine::TokenId> tokens,
                std::span<const std::uint32_t> wanted, float* logits, const std::function<bool()>& cancelled) {
   const std::size_t n = tokens.size();
-  place_rows(segments, n);
-  fill_angles(n);
-  embed(tokens);
+  {
+    const engine::StageTimer timer("embedding");
+    place_rows(segments, n);
+    fill_angles(n);
+    embed(tokens);
+  }
   for (const LayerSpec& layer : spec_.layers) {
     if (cancelled && cancelled()) return false;
     if (!run_layer(layer, segments, cancelled)) return false;
@@ -106,6 +111,7 @@ bool Pass::run_layer(const LayerSpec& layer, std::span<const Segment> segments,
 
 Rows Pass::normalise(const NormSpec& spec, const Rows& x, RowBuffer& into,
                      std::initializer_list<const Matrix*> matrices) {
+  const engine::StageTimer timer("norm");
   const Rows out = spec ? into.shape(x.n, x.cols) : x;
   products_.begin(out, matrices);
   for_rows(pool_, x.n, [&](std::size_t i) {
@@ -120,18 +126,24 @@ Rows Pass::attention(const AttentionSpec& spec, const Rows& input, std::span<con
   q_ = q_buffer_.shape(input.n, spec.heads * spec.key_length);
   k_ = k_buffer_.shape(input.n, spec.kv_heads * spec.key_length);
   v_ = v_buffer_.shape(input.n, spec.kv_heads * spec.value_length);
-  products_.run({{&spec.q, q_.data, q_.stride}, {&spec.k, k_.data, k_.stride}, {&spec.v, v_.data, v_.stride}});
+  products_.run("q, k, v",
+                {{&spec.q, q_.data, q_.stride}, {&spec.k, k_.data, k_.stride}, {&spec.v, v_.data, v_.stride}});
+  engine::StageTimer timer("rotation, cache");
   for_rows(pool_, input.n, [&](std::size_t i) { place_heads(spec, i); });
 
   const Rows mixed = mixed_buffer_.shape(input.n, spec.heads * spec.value_length);
+  timer.next("attention", spec.window != 0 ? "window" : "");
+  if (timer.listening()) timer.add(attention_.work(spec, segments));
   attention_.run(spec, segments, q_, mixed);
+  timer.next("quantize");
   products_.begin(mixed, {&spec.output});
   for_rows(pool_, mixed.n, [&](std::size_t i) {
     if (spec.sub_norm) norm(spec.sub_norm, mixed[i], mixed.cols, mixed[i]);
     products_.prepare_row(i);
   });
+  timer.stop();
   const Rows branch = branch_buffer_.shape(input.n, spec_.width);
-  products_.run({{&spec.output, branch.data, branch.stride}});
+  products_.run("attention output", {{&spec.output, branch.data, branch.stride}});
   return branch;
 }
 
@@ -200,15 +212,17 @@ void Pass::rotate(const AttentionSpec& spec, std::size_t i, float* row, std::siz
 Rows Pass::feed_forward(const FeedForwardSpec& spec, const Rows& input) {
   const Rows up = up_buffer_.shape(input.n, spec.up.rows);
   const Rows gate = spec.gate ? gate_buffer_.shape(input.n, spec.gate.rows) : up;
-  products_.run({{&spec.gate, gate.data, gate.stride}, {&spec.up, up.data, up.stride}});
+  products_.run("gate, up", {{&spec.gate, gate.data, gate.stride}, {&spec.up, up.data, up.stride}});
+  engine::StageTimer timer("activation");
   products_.begin(gate, {&spec.down});
   for_rows(pool_, input.n, [&](std::size_t i) {
     activate(spec, gate[i], spec.gate ? up[i] : nullptr, up.cols);
     if (spec.sub_norm) norm(spec.sub_norm, gate[i], up.cols, gate[i]);
     products_.prepare_row(i);
   });
+  timer.stop();
   const Rows branch = branch2_buffer_.shape(input.n, spec_.width);
-  products_.run({{&spec.down, branch.data, branch.stride}});
+  products_.run("down", {{&spec.down, branch.data, branch.stride}});
   return branch;
 }
 
@@ -236,6 +250,7 @@ void Pass::activate(const FeedForwardSpec& spec, float* gate, const float* up, s
 }
 
 void Pass::add_branch(const NormSpec& post_norm, float scale, const Rows& branch) {
+  const engine::StageTimer timer("residual");
   for_rows(pool_, branch.n, [&](std::size_t i) {
     if (post_norm) norm(post_norm, branch[i], branch.cols, branch[i]);
     if (scale == 1.0F) {
@@ -255,6 +270,7 @@ void Pass::norm(const NormSpec& spec, const float* x, std::size_t n, float* out)
 }
 
 void Pass::output(std::span<const std::uint32_t> wanted, float* logits) {
+  engine::StageTimer timer("norm");
   const Rows rows = normed_buffer_.shape(wanted.size(), spec_.width);
   products_.begin(rows, {&spec_.output});
   for_rows(pool_, wanted.size(), [&](std::size_t i) {
@@ -265,7 +281,8 @@ void Pass::output(std::span<const std::uint32_t> wanted, float* logits) {
     }
     products_.prepare_row(i);
   });
-  products_.run({{&spec_.output, logits, spec_.vocab_size, spec_.logit_softcap}});
+  timer.stop();
+  products_.run("output", {{&spec_.output, logits, spec_.vocab_size, spec_.logit_softcap}});
 }
 
 }  // namespace hk::models

@@ -47,8 +47,25 @@ void Products::prepare_rows() {
   for_rows(pool_, x_.n, [&](std::size_t i) { prepare_row(i); });
 }
 
-void Products::run(std::initializer_list<Product> products) {
+/// What the products take at least, and the format they are stored in, for a profile.
+void Products::count(engine::StageTimer& timer, std::initializer_list<Product> products) const {
+  for (const Product& product : products) {
+    const Matrix& matrix = *product.matrix;
+    if (!matrix) continue;
+    engine::StageWork work;
+    work.bytes = matrix.rows * matrix.row_bytes;
+    const std::uint64_t macs = static_cast<std::uint64_t>(matrix.rows) * matrix.cols * x_.n;
+    (matrix.activation == ActivationFormat::kF32 ? work.float_macs : work.integer_macs) = macs;
+    timer.add(work);
+  }
+}
+
+void Products::run(std::string_view stage, std::initializer_list<Product> products) {
   if (x_.n == 0) return;
+  const auto first = std::find_if(products.begin(), products.end(), [](const Product& p) { return bool(*p.matrix); });
+  if (first == products.end()) return;
+  engine::StageTimer timer(stage, kernels::storage_type_name(first->matrix->type));
+  if (timer.listening()) count(timer, products);
   std::array<const Product*, kMaxProducts> order{};
   std::array<std::size_t, kMaxProducts + 1> first_chunk{};
   std::size_t count = 0;

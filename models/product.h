@@ -8,7 +8,9 @@
 
 #include <cstddef>
 #include <initializer_list>
+#include <string_view>
 
+#include "engine/runtime/profile.h"
 #include "engine/runtime/thread_pool.h"
 #include "kernels/kernels.h"
 #include "models/rows.h"
@@ -32,12 +34,13 @@ class Products {
   void begin(const Rows& x, std::initializer_list<const Matrix*> matrices);
   void prepare_row(std::size_t i);
   void prepare_rows();  ///< all of them
-  /// All products of prepared rows in one go over the workers.
-  void run(std::initializer_list<Product> products);
+  /// All products of prepared rows in one go over the workers. `stage` is their name in a profile.
+  void run(std::string_view stage, std::initializer_list<Product> products);
 
   std::size_t bytes() const { return q8x32_.bytes() + q8x256_.bytes(); }
 
  private:
+  void count(engine::StageTimer& timer, std::initializer_list<Product> products) const;
   void multiply(const Product& product, std::size_t first_row, std::size_t rows) const;
 
   const kernels::KernelTable& kernels_;

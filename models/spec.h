@@ -23,6 +23,7 @@ struct Matrix {
   std::size_t cols = 0;  ///< inputs
   kernels::MatmulFn multiply = nullptr;
   kernels::ActivationFormat activation = kernels::ActivationFormat::kNone;
+  kernels::StorageType type = kernels::StorageType::kF32;
   float scale = 1.0F;           ///< the product is multiplied by it (NAME.scale, logit scales)
   const float* bias = nullptr;  ///< added after the scale; null: none
 

@@ -30,7 +30,11 @@ std::size_t wanted_rows(LogitsFor logits, std::size_t tokens) {
 
 Transformer::Transformer(std::shared_ptr<engine::ModelReader> reader, ModelSpec spec, engine::ModelInfo info,
                          const kernels::KernelTable& kernels, engine::ThreadPool& pool)
-    : reader_(std::move(reader)), spec_(std::move(spec)), info_(std::move(info)), pass_(spec_, kernels, pool) {}
+    : reader_(std::move(reader)),
+      spec_(std::move(spec)),
+      info_(std::move(info)),
+      pool_(pool),
+      pass_(spec_, kernels, pool) {}
 
 std::unique_ptr<engine::Sequence> Transformer::new_sequence(const SequenceOptions& options) {
   if (options.context_length == 0)
@@ -107,6 +111,7 @@ bool Transformer::run_chunks(const ForwardControl& control, std::size_t total) {
   std::size_t done = 0;
   while (const std::size_t rows = next_chunk()) {
     for (const Segment& segment : segments_) segment.sequence->prepare(segment.position, segment.rows);
+    pool_.use_share(rows);
     if (!pass_.run(segments_, tokens_, wanted_, logits, control.cancelled)) return false;
     logits += wanted_.size() * spec_.vocab_size;
     done += rows;

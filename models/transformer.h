@@ -49,6 +49,7 @@ class Transformer final : public engine::Model {
   std::shared_ptr<engine::ModelReader> reader_;  // keeps the mapping that spec_ points into
   ModelSpec spec_;
   engine::ModelInfo info_;
+  engine::ThreadPool& pool_;
   Pass pass_;
 
   std::vector<Work> work_;

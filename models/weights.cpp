@@ -104,6 +104,7 @@ Matrix Weights::matrix(const std::string& name, std::size_t rows, std::size_t co
     throw Error(fmt::format("{}: the matrix '{}' is stored as {}, for which there is no kernel (level {})",
                             reader_.path(), view.name, stored.name, kernels_.level));
   matrix.activation = kernels::activation_of(stored.type);
+  matrix.type = stored.type;
   matrix.row_bytes = row_bytes(view, stored, cols);
   check_payload(view, rows, matrix.row_bytes);
   matrix.data = view.data.data();

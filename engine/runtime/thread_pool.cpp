@@ -57,6 +57,8 @@ constexpr std::chrono::microseconds kWorkerSpin{200};
 constexpr std::chrono::microseconds kCallerSpin{500};
 // Looks between two readings of the clock.
 constexpr int kLooks = 64;
+// Up to so many rows the matrix kernels read each weight once and wait for memory.
+constexpr std::size_t kDecodeRows = 8;
 constexpr std::uint64_t kLeftMask = 0xffffffffu;
 constexpr std::size_t kMaxChunks = std::size_t{1} << 31;
 
@@ -86,7 +88,7 @@ bool spin(std::chrono::microseconds limit, Ready ready) {
 }  // namespace
 
 struct ThreadPool::Impl {
-  explicit Impl(int count) : threads(count) {
+  explicit Impl(int count) : threads(count), active(count) {
     if (threads == 1) return;
     limit.emplace(oneapi::tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
     arena.emplace(threads, 1);
@@ -100,6 +102,8 @@ struct ThreadPool::Impl {
   ~Impl() {
     if (threads == 1) return;
     stop.store(true);
+    active.store(0);
+    active.notify_all();
     signal.fetch_add(1);
     signal.notify_all();
     arena->execute([this] { residents.wait(); });
@@ -137,6 +141,11 @@ struct ThreadPool::Impl {
     __tsan_acquire(this);
     const int worker = next_worker.fetch_add(1);
     while (!stop.load(std::memory_order_relaxed)) {
+      // Who does not take part sleeps apart from the others, so that a run need not wake it.
+      if (const int count = active.load(); worker >= count && !stop.load()) {
+        active.wait(count);
+        continue;
+      }
       drain(worker);
       // Sequentially consistent, like the caller's store: either we see the work or the caller sees the sleeper.
       const auto has_work = [this] { return (ticket.load() & kLeftMask) != 0 || stop.load(); };
@@ -172,6 +181,7 @@ struct ThreadPool::Impl {
   }
 
   const int threads;
+  std::atomic<int> active;  // of these; workers with higher numbers keep out
   std::optional<oneapi::tbb::global_control> limit;
   std::optional<oneapi::tbb::task_arena> arena;
   oneapi::tbb::task_group residents;
@@ -200,13 +210,28 @@ ThreadPool::ThreadPool(int threads) {
   if (threads < 1 || threads > 256)
     throw Error("the number of threads must be from 1 to 256, not " + std::to_string(threads), ErrorKind::kUsage);
   impl_ = std::make_unique<Impl>(threads);
+  shares_ = {threads, threads};
 }
 ThreadPool::~ThreadPool() = default;
 
-int ThreadPool::threads() const { return impl_->threads; }
+int ThreadPool::threads() const { return impl_->active.load(std::memory_order_relaxed); }
+int ThreadPool::most_threads() const { return impl_->threads; }
+
+void ThreadPool::set_shares(Shares shares) {
+  shares_ = {std::clamp(shares.decode, 1, impl_->threads), std::clamp(shares.prefill, 1, impl_->threads)};
+}
+
+void ThreadPool::use_share(std::size_t rows) { use(rows <= kDecodeRows ? shares_.decode : shares_.prefill); }
+
+void ThreadPool::use(int threads) {
+  const int wanted = std::clamp(threads, 1, impl_->threads);
+  if (wanted == impl_->active.load(std::memory_order_relaxed)) return;
+  impl_->active.store(wanted);
+  impl_->active.notify_all();
+}
 
 void ThreadPool::run(std::size_t chunks, ChunkFunction work) {
-  if (impl_->threads == 1 || chunks <= 1) {
+  if (threads() == 1 || chunks <= 1) {
     for (std::size_t chunk = 0; chunk < chunks; ++chunk) work(chunk, 0);
     return;
   }

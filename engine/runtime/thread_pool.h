@@ -1,7 +1,7 @@
 // A fixed number of worker threads that share out numbered chunks of work.
 //
-// Layer: engine/runtime, over oneTBB. One pool a process; a forward pass calls `run` a few times a layer and allocates
-// nothing.
+// Layer: engine/runtime, over oneTBB. One pool a process (several would share the smallest one's limit on TBB's
+// threads); a forward pass calls `run` a few times a layer and allocates nothing.
 #pragma once
 
 #include <cstddef>
@@ -35,14 +35,30 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  /// Threads that take part now.
   int threads() const;
-  /// Calls work(chunk, worker) once for every chunk in [0, chunks), in any order, on any worker in [0, threads());
+  /// Threads that were made: worker numbers are always below.
+  int most_threads() const;
+  /// How many take part in work that waits for memory (a token of each of a few sequences) and in work that waits for
+  /// arithmetic (a prompt). All, until told otherwise.
+  struct Shares {
+    int decode = 0;
+    int prefill = 0;
+  };
+  void set_shares(Shares shares);
+  Shares shares() const { return shares_; }
+  /// Takes the share that suits a pass over `rows` rows.
+  void use_share(std::size_t rows);
+  /// From the next run on, `threads` of them take part; 1 to most_threads(), others are cut to that. The rest sleep.
+  void use(int threads);
+  /// Calls work(chunk, worker) once for every chunk in [0, chunks), in any order, on any worker in [0, most_threads());
   /// returns when all are done. Chunks are handed out one at a time, so a slow core costs one chunk. An exception from
   /// `work` is rethrown.
   void run(std::size_t chunks, ChunkFunction work);
 
  private:
   struct Impl;
+  Shares shares_;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -143,6 +143,55 @@ TEST(ThreadPool, ComesAndGoesQuickly) {
   for (int i = 0; i < 50; ++i) ThreadPool pool(1 + i % 4);
 }
 
+TEST(ThreadPool, TakesAsManyThreadsAsItIsTold) {
+  ThreadPool pool(4);
+  EXPECT_EQ(pool.most_threads(), 4);
+  for (const int threads : {4, 1, 3, 2, 2, 4, 1, 4}) {
+    pool.use(threads);
+    EXPECT_EQ(pool.threads(), threads);
+    // Whoever was told to rest has heard of it once a moment has passed; then it stays away.
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    for (int round = 0; round < 20; ++round) {
+      std::atomic<int> done{0};
+      std::atomic<int> highest{0};
+      pool.run(64, [&](std::size_t, int worker) {
+        ++done;
+        for (int seen = highest; worker > seen && !highest.compare_exchange_weak(seen, worker);) {
+        }
+      });
+      EXPECT_EQ(done, 64);
+      EXPECT_LT(highest, pool.most_threads());
+      if (threads == 1) EXPECT_EQ(highest, 0);
+    }
+  }
+  pool.use(0);
+  EXPECT_EQ(pool.threads(), 1);
+  pool.use(9);
+  EXPECT_EQ(pool.threads(), 4);
+}
+
+TEST(ThreadPool, SharesFollowTheRowsOfAPass) {
+  ThreadPool pool(3);
+  pool.use_share(1);
+  EXPECT_EQ(pool.threads(), 3);
+  pool.set_shares({1, 2});
+  pool.use_share(1);
+  EXPECT_EQ(pool.threads(), 1);
+  pool.use_share(512);
+  EXPECT_EQ(pool.threads(), 2);
+  pool.set_shares({7, -1});
+  EXPECT_EQ(pool.shares().decode, 3);
+  EXPECT_EQ(pool.shares().prefill, 1);
+}
+
+TEST(ThreadPool, EndsWhileSomeRest) {
+  for (int i = 0; i < 20; ++i) {
+    ThreadPool pool(4);
+    pool.use(1 + i % 3);
+    if (i % 2 == 0) pool.run(8, [](std::size_t, int) {});
+  }
+}
+
 double elapsed_us(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
 }
