@@ -19,6 +19,8 @@ GRIDS = [
     ("kIQ3XXSGrid", "iq3xxs_grid.txt", 256, 4, {4, 12, 20, 28, 36, 44, 52, 62}),
     ("kIQ3SGrid", "iq3s_grid.txt", 512, 4, set(range(1, 16, 2))),
 ]
+# Bit of each element's level number in a packed point: the even elements in the low byte, the odd ones in the high byte.
+PACKED_BITS = {8: [0, 8, 2, 10, 4, 12, 6, 14], 4: [0, 8, 4, 12]}
 LINE_WIDTH = 120
 
 
@@ -58,6 +60,11 @@ def pack(row):
     return sum((value & 0xFF) << (8 * j) for j, value in enumerate(row))
 
 
+def pack_levels(row, levels):
+    """Sixteen bits: which of the levels, in rising order, each element has."""
+    return sum(levels.index(value) << bit for value, bit in zip(row, PACKED_BITS[len(row)]))
+
+
 def wrap(words):
     lines, line = [], " "
     for word in words:
@@ -91,6 +98,9 @@ def main():
             fail(f"{file} holds a grid point twice")
         kind = "std::uint64_t" if width == 8 else "std::uint32_t"
         parts.append(array(kind, name, count, [f"0x{pack(row):0{2 * width}X}" for row in rows]))
+        levels = sorted(allowed)
+        packed = name.replace("Grid", "Packed")
+        parts.append(array("std::uint16_t", packed, count, [f"0x{pack_levels(row, levels):04X}" for row in rows]))
 
     signs = read_flat(folder, listed, "ksigns.txt", 128)
     if signs != [i | (bin(i).count("1") & 1) << 7 for i in range(128)]:

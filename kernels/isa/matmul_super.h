@@ -59,6 +59,20 @@ HK_INLINE vf super_end(const typename F::Head& head, vi total, const std::uint8_
   return acc;
 }
 
+/// Brings bytes from the order of elements into pair order: of 16 bytes as pairs, 0 4 1 5 2 6 3 7.
+HK_INLINE vi to_pair_order(vi bytes) {
+  alignas(16) static constexpr std::int8_t kPattern[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+  return permute16(bytes, kPattern);
+}
+/// Brings four steps back from it.
+HK_INLINE void from_pair_order(vi* s) {
+  const vi s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
+  s[0] = merge_bits(0xFFFF, s0, s1 << 16);
+  s[1] = merge_bits(0xFFFF, s2, s3 << 16);
+  s[2] = merge_bits(0xFFFF, shr(s0, 16), s1);
+  s[3] = merge_bits(0xFFFF, shr(s2, 16), s3);
+}
+
 template <typename F, int A>
 HK_INLINE void super_tile(const SuperScratch<F>& scratch, const Panel& panel, const MatmulArgs& args,
                           const ActivationLayout& layout, std::size_t block, std::size_t i) {
@@ -119,6 +133,12 @@ HK_INLINE void super_stream(const Panel& panel, const MatmulArgs& args, const Ac
     float scale;
     __builtin_memcpy(&scale, x.scale, 4);
     const std::size_t offset = block * F::kBytes;
+    const std::uint8_t* codes = x.codes;
+    alignas(64) std::uint8_t ordered[256];
+    if constexpr (F::kPairOrder) {
+      for (int k = 0; k < 256; k += 4 * W) store_i(ordered + k, to_pair_order(load_i(x.codes + k)));
+      codes = ordered;
+    }
     for (int r = 0; r < R; ++r) {
       typename F::Head head;
       F::head(panel.rows + r * W, offset, head);
@@ -132,8 +152,8 @@ HK_INLINE void super_stream(const Panel& panel, const MatmulArgs& args, const Ac
           const int group = c * (kSubSteps / kGroupSteps) + g;
           vi even = F::kFolded ? vi{} : bias_start<F>(x.sums, group), odd{};  // two chains: half the latency
           for (int u = g * kGroupSteps; u < (g + 1) * kGroupSteps; u += 2) {
-            even = dot<F::kWide>(even, steps[u], set_i(load32(x.codes + F::kSub * c + 4 * u)));
-            odd = dot<F::kWide>(odd, steps[u + 1], set_i(load32(x.codes + F::kSub * c + 4 * u + 4)));
+            even = dot<F::kWide>(even, steps[u], set_i(load32(codes + F::kSub * c + 4 * u)));
+            odd = dot<F::kWide>(odd, steps[u + 1], set_i(load32(codes + F::kSub * c + 4 * u + 4)));
           }
           if constexpr (F::kFolded) {
             total += even + odd;
@@ -169,6 +189,9 @@ void matmul_super(const MatmulArgs& args) {
           prefetch.rows(r * kSubs + c, R * kSubs);
           vi steps[kSubSteps];
           F::sub(rows, block * F::kBytes, c, scratch.head[r], steps);
+          if constexpr (F::kPairOrder) {
+            for (int u = 0; u < kSubSteps; u += 4) from_pair_order(steps + u);
+          }
           for (int u = 0; u < kSubSteps; ++u) scratch.steps[c * kSubSteps + u][r] = steps[u];
         }
       }

@@ -1,9 +1,10 @@
-// Unpackers of the grid formats (iq1, iq2, iq3): codebook points are looked up row by row, everything else W rows at a
-// time.
+// Unpackers of the grid formats (iq1, iq2, iq3): codebook points, W rows at a time.
 //
-// Part of the level sources (see vec.h and unpack_super.h). A gather of W codebook words costs more than W scalar loads
-// on the CPUs this was measured on, so each row's 16 bytes of grid points are assembled from plain loads and then
-// transposed like stored bytes. Signs and offsets are applied to the transposed lanes. Layouts: QUANTS.md 4.16 to 4.23.
+// Part of the level sources (see vec.h and unpack_super.h). A codebook point has few different levels, so a whole point
+// is one 16-bit word (kernels/quant/codebooks.h) and 2 * W points are looked up at once. Even elements lie in the low
+// byte of a point and odd ones in the high byte, so that the same shift and mask brings neighbours out of two points:
+// with 16 elements as eight pairs, step u of these formats holds pairs u and u + 4 ("pair order", kPairOrder). Streams
+// bring the activations into that order, tiles bring the steps back. Layouts: QUANTS.md 4.16 to 4.23.
 #pragma once
 
 #include "kernels/isa/unpack_super.h"
@@ -11,44 +12,37 @@
 namespace hk::kernels {
 namespace {
 
-typedef std::uint64_t two_u64 __attribute__((vector_size(16)));
-typedef std::uint32_t four_u32 __attribute__((vector_size(16)));
-
-/// The 32 bytes of a group as eight steps; `point(r, l)` is the codebook word of row r, elements 8l..8l+7.
-template <typename Point>
-HK_INLINE void grid_steps8(const Point& point, vi* steps) {
-  for (int h = 0; h < 2; ++h) {
-    transpose16(
-        [&](int r) HK_LAMBDA_INLINE {
-          return (v16)two_u64{point(r, 2 * h), point(r, 2 * h + 1)};
-        },
-        steps + 4 * h);
-  }
-}
-/// The same for codebooks of four elements; `point(r, l)` covers elements 4l..4l+3.
-template <typename Point>
-HK_INLINE void grid_steps4(const Point& point, vi* steps) {
-  for (int h = 0; h < 2; ++h) {
-    transpose16(
-        [&](int r) HK_LAMBDA_INLINE {
-          return (v16)four_u32{point(r, 4 * h), point(r, 4 * h + 1), point(r, 4 * h + 2), point(r, 4 * h + 3)};
-        },
-        steps + 4 * h);
-  }
-}
-
 /// Bias of the signed grid formats: magnitudes are at most 62, so biased bytes stay within 0..127 on every level.
 inline constexpr int kGridBias = 64;
 
-/// Gives 32 magnitudes their signs and the bias: bit j of byte l of `signs` set makes element 8l + j negative.
-HK_INLINE void apply_signs(vi signs, vi* steps) {
-  for (int u = 0; u < 8; ++u) {
-    const vi negative = byte_mask(spread_bits(shr(signs, 4 * u)));
-    // (x ^ m) - m is -x where m is all ones
-    steps[u] = add_bytes(steps[u] ^ negative, sub_bytes(set_i(0x01010101 * kGridBias), negative));
-  }
+/// Biased values by level number (bits 0..1 for iq2, 0..2 for iq3) and sign (bit 3). Bit 2 of an iq2 number belongs to
+/// the element next to it: both values of it lead to the same entry.
+alignas(16) constexpr std::int8_t kIQ2Values[16] = {64 + 8, 64 + 25, 64 + 43, 64, 64 + 8, 64 + 25, 64 + 43, 64,
+                                                    64 - 8, 64 - 25, 64 - 43, 64, 64 - 8, 64 - 25, 64 - 43, 64};
+alignas(16) constexpr std::int8_t kIQ3XXSValues[16] = {64 + 4,  64 + 12, 64 + 20, 64 + 28, 64 + 36, 64 + 44,
+                                                       64 + 52, 64 + 62, 64 - 4,  64 - 12, 64 - 20, 64 - 28,
+                                                       64 - 36, 64 - 44, 64 - 52, 64 - 62};
+alignas(16) constexpr std::int8_t kIQ3SValues[16] = {64 + 1, 64 + 3, 64 + 5, 64 + 7, 64 + 9, 64 + 11, 64 + 13, 64 + 15,
+                                                     64 - 1, 64 - 3, 64 - 5, 64 - 7, 64 - 9, 64 - 11, 64 - 13, 64 - 15};
+
+/// Each of the sign bytes 2 * half and 2 * half + 1 of every lane twice.
+HK_INLINE vi repeat_signs(vi signs, int half) {
+  alignas(16) static constexpr std::int8_t kPattern[2][16] = {{0, 0, 1, 1, 4, 4, 5, 5, 8, 8, 9, 9, 12, 12, 13, 13},
+                                                              {2, 2, 3, 3, 6, 6, 7, 7, 10, 10, 11, 11, 14, 14, 15, 15}};
+  return permute16(signs, kPattern[half]);
 }
 
+/// Sixteen elements from their level numbers: element e of each eight is nibble e / 4 of byte e % 2, in `first` when
+/// e % 4 < 2, else in `second`; bit e of the sign byte goes on top of the nibble.
+HK_INLINE void signed_steps(vi first, vi second, vi signs, int half, const std::int8_t* values, vi* steps) {
+  const vi s = repeat_signs(signs, half);
+  first = merge_bits(0x77777777, first, merge_bits(0x00FF00FF, s << 3, s << 2));
+  second = merge_bits(0x77777777, second, merge_bits(0x00FF00FF, s << 1, s));
+  steps[0] = lookup16(values, first & kLowNibbles);
+  steps[1] = lookup16(values, second & kLowNibbles);
+  steps[2] = lookup16(values, shr(first, 4) & kLowNibbles);
+  steps[3] = lookup16(values, shr(second, 4) & kLowNibbles);
+}
 /// Four 7-bit sign indices (one a byte) to sign bytes: bit 7 makes the number of set bits even.
 HK_INLINE vi complete_signs(vi index) {
   vi parity = index ^ (shr(index, 4) & kLowNibbles);
@@ -58,37 +52,34 @@ HK_INLINE vi complete_signs(vi index) {
 }
 /// The four sign indices in bits 0..27 of iq2_xxs's and iq3_xxs's words.
 HK_INLINE vi packed_signs(vi word) {
-  return complete_signs((word & 0x7F) | ((word << 1) & 0x7F00) | ((word << 2) & 0x7F0000) | ((word << 3) & 0x7F000000));
+  const vi pairs = merge_bits(0x00003FFF, word, word << 2);  // bits 0..13 and 16..29
+  return complete_signs(merge_bits(0x007F007F, pairs, pairs << 1) & 0x7F7F7F7F);
 }
 
+/// What head() makes of a super-block. All points are looked up there, before sub() takes the first: the lookups of a
+/// level without table permutations go through memory, and need some distance to what reads them.
+template <int kPointVectors>
+struct GridHead : SuperHead<16, 0> {
+  vi points[kPointVectors];  ///< two a lane; indices until they are looked up
+  vi signs[8];               ///< sign bytes of every group of 32
+};
+
 struct GridFormat : SuperFormat {
+  static constexpr bool kPairOrder = true;
   static constexpr int kBias = kGridBias;
   static constexpr int kSub = 32;
 };
 
-struct SignedHead : SuperHead<16, 0> {
-  vi signs[8];  ///< sign bytes of every group of 32
-};
-
-struct IQ2_XXS : GridFormat {
-  static constexpr int kBytes = 66;
-  static constexpr int kGroup = 32;
-  using Head = SignedHead;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    head.d = half_low(load_rows4(rows, offset)) * 0.125f;
-    head.dmin = vf{};
-    for (int j = 0; j < 4; ++j) {
-      vi words[4];
-      load_rows16(rows, offset + 2 + 16 * j, words);
-      for (int k = 0; k < 2; ++k) {
-        head.scales[2 * j + k] = 2 * shr(words[2 * k + 1], 28) + 1;
-        head.signs[2 * j + k] = packed_signs(words[2 * k + 1]);
-      }
+/// iq2: points of eight elements, vectors 2g and 2g + 1 hold those of group g.
+template <int kEntries, const std::uint16_t* kTable>
+struct IQ2Format : GridFormat {
+  using Head = GridHead<16>;
+  static HK_INLINE void sub(const std::uint8_t* const*, std::size_t, int g, const Head& head, vi* steps) {
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      const vi points = lookup_words<kEntries>(kTable, head.points[2 * g + h]);
+      signed_steps(points, shr(points, 2), head.signs[g], h, kIQ2Values, steps + 4 * h);
     }
-  }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int g, const Head& head, vi* steps) {
-    grid_steps8([&](int r, int l) HK_LAMBDA_INLINE { return kIQ2XXSGrid[rows[r][offset + 2 + 8 * g + l]]; }, steps);
-    apply_signs(head.signs[g], steps);
   }
 };
 
@@ -97,66 +88,99 @@ HK_INLINE void nibble_scales(const vi* words, vi* scales) {
   for (int g = 0; g < 16; ++g) scales[g] = 2 * (shr(words[g / 8], 4 * (g % 8)) & 15) + 1;
 }
 
-struct IQ2_XS : GridFormat {
-  static constexpr int kBytes = 74;
-  static constexpr int kGroup = 16;
-  using Head = SignedHead;
+struct IQ2_XXS : IQ2Format<256, kIQ2XXSPacked> {
+  static constexpr int kBytes = 66;
+  static constexpr int kGroup = 32;
   static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
     head.d = half_low(load_rows4(rows, offset)) * 0.125f;
     head.dmin = vf{};
+    for (int j = 0; j < 4; ++j) {
+      vi words[4];
+      load_rows16(rows, offset + 2 + 16 * j, words);
+      for (int k = 0; k < 2; ++k) {  // four index bytes, then sign indices and scale
+        const int g = 2 * j + k;
+        head.points[2 * g] = byte_pair(words[2 * k], 0);
+        head.points[2 * g + 1] = byte_pair(words[2 * k], 1);
+        head.scales[g] = 2 * shr(words[2 * k + 1], 28) + 1;
+        head.signs[g] = packed_signs(words[2 * k + 1]);
+      }
+    }
+    lookup_ahead<256>(kIQ2XXSPacked, head.points);
+  }
+};
+
+struct IQ2_XS : IQ2Format<512, kIQ2XSPacked> {
+  static constexpr int kBytes = 74;
+  static constexpr int kGroup = 16;
+  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
+    head.d = half_low(load_rows4(rows, offset)) * 0.125f;
+    head.dmin = vf{};
+    for (int j = 0; j < 4; ++j) {
+      vi words[4];
+      load_rows16(rows, offset + 2 + 16 * j, words);
+      for (int k = 0; k < 4; ++k) head.points[4 * j + k] = words[k] & 0x01FF01FF;
+      for (int k = 0; k < 2; ++k) {  // the sign index stands above the index of the point
+        const vi a = shr(words[2 * k], 9) & 0x007F007F, b = shr(words[2 * k + 1], 9) & 0x007F007F;
+        head.signs[2 * j + k] = complete_signs(merge_bits(0xFFFF, a, b << 16) | merge_bits(0xFFFF, shr(a, 16), b) << 8);
+      }
+    }
+    lookup_ahead<512>(kIQ2XSPacked, head.points);
     vi words[4];
     load_rows16(rows, offset + 58, words);
     nibble_scales(words + 2, head.scales);
-    for (int j = 0; j < 4; ++j) {
-      load_rows16(rows, offset + 2 + 16 * j, words);
-      for (int k = 0; k < 2; ++k) {
-        const vi a = words[2 * k], b = words[2 * k + 1];  // two 16-bit codes each, the sign index in bits 9..15
-        head.signs[2 * j + k] = complete_signs((shr(a, 9) & 0x7F) | (shr(a, 17) & 0x7F00) | ((b << 7) & 0x7F0000) |
-                                               (shr(b, 1) & 0x7F000000));
-      }
-    }
-  }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int g, const Head& head, vi* steps) {
-    grid_steps8([&](int r, int l)
-                    HK_LAMBDA_INLINE { return kIQ2XSGrid[load16(rows[r] + offset + 2 + 8 * g + 2 * l) & 511]; },
-                steps);
-    apply_signs(head.signs[g], steps);
   }
 };
 
-struct IQ2_S : GridFormat {
+struct IQ2_S : IQ2Format<1024, kIQ2SPacked> {
   static constexpr int kBytes = 82;
   static constexpr int kGroup = 16;
-  using Head = SignedHead;
   static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
     head.d = half_low(load_rows4(rows, offset)) * 0.125f;
     head.dmin = vf{};
-    vi words[4];
-    load_rows16(rows, offset + 66, words);
-    nibble_scales(words + 2, head.scales);
-    load_rows16(rows, offset + 34, head.signs);
-    load_rows16(rows, offset + 50, head.signs + 4);
-  }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int g, const Head& head, vi* steps) {
-    grid_steps8(
-        [&](int r, int l) HK_LAMBDA_INLINE {
-          const std::uint8_t* block = rows[r] + offset;
-          return kIQ2SGrid[block[2 + 4 * g + l] | (block[66 + g] << (8 - 2 * l) & 0x300)];
-        },
-        steps);
-    apply_signs(head.signs[g], steps);
+    vi tail[4];
+    load_rows16(rows, offset + 66, tail);
+    nibble_scales(tail + 2, head.scales);
+    for (int j = 0; j < 2; ++j) {
+      vi low[4];
+      load_rows16(rows, offset + 2 + 16 * j, low);
+      for (int k = 0; k < 8; ++k) {
+        const vi high = shr(tail[j], 4 * k);  // two bits a point
+        head.points[8 * j + k] = byte_pair(low[k / 2], k % 2) | (high << 8 & 0x300) | (high << 22 & 0x03000000);
+      }
+      load_rows16(rows, offset + 34 + 16 * j, head.signs + 4 * j);
+    }
+    lookup_ahead<1024>(kIQ2SPacked, head.points);
   }
 };
 
-struct IQ3_XXS : GridFormat {
-  static constexpr int kBytes = 98;
+/// iq3: points of four elements; vectors 4g..4g+3 hold points 0 and 2, 1 and 3, 4 and 6, 5 and 7 of group g.
+template <int kEntries, const std::uint16_t* kTable, const std::int8_t* kValues>
+struct IQ3Format : GridFormat {
   static constexpr int kGroup = 32;
-  using Head = SignedHead;
+  using Head = GridHead<32>;
+  static HK_INLINE void sub(const std::uint8_t* const*, std::size_t, int g, const Head& head, vi* steps) {
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      const vi even = lookup_words<kEntries>(kTable, head.points[4 * g + 2 * h]),
+               odd = lookup_words<kEntries>(kTable, head.points[4 * g + 2 * h + 1]);
+      signed_steps(merge_bits(kLowNibbles, even, odd << 4), merge_bits(kLowNibbles, shr(even, 4), odd), head.signs[g],
+                   h, kValues, steps + 4 * h);
+    }
+  }
+};
+
+struct IQ3_XXS : IQ3Format<256, kIQ3XXSPacked, kIQ3XXSValues> {
+  static constexpr int kBytes = 98;
   static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
     head.d = half_low(load_rows4(rows, offset)) * 0.25f;
     head.dmin = vf{};
+    vi words[4];
+    for (int j = 0; j < 4; ++j) {
+      load_rows16(rows, offset + 2 + 16 * j, words);
+      for (int k = 0; k < 8; ++k) head.points[8 * j + k] = shr(words[k / 2], 8 * (k % 2)) & 0x00FF00FF;
+    }
+    lookup_ahead<256>(kIQ3XXSPacked, head.points);
     for (int j = 0; j < 2; ++j) {
-      vi words[4];
       load_rows16(rows, offset + 66 + 16 * j, words);
       for (int k = 0; k < 4; ++k) {
         head.scales[4 * j + k] = 2 * shr(words[k], 28) + 1;
@@ -164,83 +188,80 @@ struct IQ3_XXS : GridFormat {
       }
     }
   }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int g, const Head& head, vi* steps) {
-    grid_steps4([&](int r, int l) HK_LAMBDA_INLINE { return kIQ3XXSGrid[rows[r][offset + 2 + 8 * g + l]]; }, steps);
-    apply_signs(head.signs[g], steps);
-  }
 };
 
-struct IQ3_S : GridFormat {
+struct IQ3_S : IQ3Format<512, kIQ3SPacked, kIQ3SValues> {
   static constexpr int kBytes = 110;
-  static constexpr int kGroup = 32;
-  using Head = SignedHead;
   static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
     head.d = half_low(load_rows4(rows, offset));
     head.dmin = vf{};
-    const vi scales = load_rows4_before(rows, offset + 110);
-    for (int g = 0; g < 8; ++g) head.scales[g] = 2 * (shr(scales, 4 * g) & 15) + 1;
+    vi tail[4], words[4];
+    load_rows16(rows, offset + 66, tail);
+    for (int j = 0; j < 4; ++j) {
+      load_rows16(rows, offset + 2 + 16 * j, words);
+      for (int k = 0; k < 8; ++k) {
+        const vi high = shr(tail[j / 2], 16 * (j % 2) + 4 * (k / 2) + k % 2);  // one bit a point
+        head.points[8 * j + k] =
+            (shr(words[k / 2], 8 * (k % 2)) & 0x00FF00FF) | (high << 8 & 0x100) | (high << 22 & 0x01000000);
+      }
+    }
+    lookup_ahead<512>(kIQ3SPacked, head.points);
     load_rows16(rows, offset + 74, head.signs);
     load_rows16(rows, offset + 90, head.signs + 4);
-  }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int g, const Head& head, vi* steps) {
-    grid_steps4(
-        [&](int r, int l) HK_LAMBDA_INLINE {
-          const std::uint8_t* block = rows[r] + offset;
-          return kIQ3SGrid[block[2 + 8 * g + l] | (block[66 + g] << (8 - l) & 0x100)];
-        },
-        steps);
-    apply_signs(head.signs[g], steps);
+    const vi scales = load_rows4_before(rows, offset + 110);
+    for (int g = 0; g < 8; ++g) head.scales[g] = 2 * (shr(scales, 4 * g) & 15) + 1;
   }
 };
 
-// iq1: a weight is a grid value -1, 0, 1 plus an offset of +-1/8. Eight times that, plus the bias, is 8 (grid + 1) + 0
-// or 2.
-
-inline constexpr int kTernaryGridBias = 9;
-HK_INLINE void add_offsets(vi negative_bit, vi* steps) {
-  const vi offset = ((negative_bit & 1) ^ 1) * 0x02020202;
-  for (int u = 0; u < 2; ++u) steps[u] = (add_bytes(steps[u], set_i(0x01010101)) << 3) + offset;
-}
-
-struct IQ1_S : SuperFormat {
-  static constexpr int kBytes = 50;
-  static constexpr int kBias = kTernaryGridBias;
-  static constexpr int kGroup = 32;
-  static constexpr int kSub = 32;
-  struct Head : SuperHead<8, 0> {
-    vi offsets[8];  ///< bit 0 set: the group's offset is negative
+/// iq1: a weight is a grid value -1, 0, 1 plus an offset of +-1/8. Eight times that, plus the bias, is 8 (grid + 1) + 0
+/// or 2.
+struct IQ1Format : GridFormat {
+  static constexpr int kBias = 9;
+  struct Head : GridHead<16> {
+    vi high[4];  ///< the index bits above the first eight, and the signs of the offsets
   };
+  /// Indices are made of a byte and of three bits of `high`; the second point's three stand `kDistance` further.
+  template <int kDistance>
+  static HK_INLINE vi index(vi low, int half, vi high) {
+    return byte_pair(low, half) | (high << 8 & 0x700) | (high << (24 - kDistance) & 0x07000000);
+  }
+  /// `offsets`: 0 or 2 for every byte.
+  static HK_INLINE void offset_steps(vi points, vi offsets, vi* steps) {
+    constexpr std::int32_t kLevels = 0x18181818;
+    steps[0] = (points << 3 & kLevels) | offsets;
+    steps[1] = (points << 1 & kLevels) | offsets;
+    steps[2] = (shr(points, 1) & kLevels) | offsets;
+    steps[3] = (shr(points, 3) & kLevels) | offsets;
+  }
+};
+
+struct IQ1_S : IQ1Format {
+  static constexpr int kBytes = 50;
+  static constexpr int kGroup = 32;
   static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
     head.d = half_low(load_rows4(rows, offset)) * 0.125f;
     head.dmin = vf{};
-    vi words[4];
-    load_rows16(rows, offset + 34, words);
-    for (int g = 0; g < 8; ++g) {
-      const vi h = shr(words[g / 2], 16 * (g % 2));
-      head.scales[g] = 2 * (shr(h, 12) & 7) + 1;
-      head.offsets[g] = shr(h, 15);
-    }
+    vi low[8];
+    load_rows16(rows, offset + 2, low);
+    load_rows16(rows, offset + 18, low + 4);
+    load_rows16(rows, offset + 34, head.high);
+#pragma GCC unroll 16
+    for (int k = 0; k < 16; ++k)  // 16 bits a group: four times three, the scale, the sign of the offset
+      head.points[k] = index<3>(low[k / 2], k % 2, shr(head.high[k / 4], 16 * (k / 2 % 2) + 6 * (k % 2)));
+    lookup_ahead<2048>(kIQ1SPacked, head.points);
+    for (int g = 0; g < 8; ++g) head.scales[g] = 2 * (shr(head.high[g / 2], 16 * (g % 2) + 12) & 7) + 1;
   }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int g, const Head& head, vi* steps) {
-    grid_steps8(
-        [&](int r, int l) HK_LAMBDA_INLINE {
-          const std::uint8_t* block = rows[r] + offset;
-          const unsigned high = load16(block + 34 + 2 * g);
-          return kIQ1SGrid[block[2 + 4 * g + l] | (high >> (3 * l) & 7U) << 8];
-        },
-        steps);
-    for (int l = 0; l < 4; ++l) add_offsets(head.offsets[g], steps + 2 * l);
+  static HK_INLINE void sub(const std::uint8_t* const*, std::size_t, int g, const Head& head, vi* steps) {
+    const vi positive = ((g % 2 == 0 ? head.high[g / 2] << 16 : head.high[g / 2]) >> 31) + 1;
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h)
+      offset_steps(lookup_words<2048>(kIQ1SPacked, head.points[2 * g + h]), positive * 0x02020202, steps + 4 * h);
   }
 };
 
-struct IQ1_M : SuperFormat {
+struct IQ1_M : IQ1Format {
   static constexpr int kBytes = 56;
-  static constexpr int kBias = kTernaryGridBias;
   static constexpr int kGroup = 16;
-  static constexpr int kSub = 32;
-  struct Head : SuperHead<16, 0> {
-    vi high[4];  ///< the nibbles: bit 4k + 3 set makes the offset of elements 8k.. negative
-  };
   static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
     vi words[4];
     load_rows16(rows, offset + 40, words);
@@ -251,18 +272,23 @@ struct IQ1_M : SuperFormat {
       const vi word = shr(t < 8 ? a : b, 16 * (t / 4 % 2));
       head.scales[t] = 2 * (shr(word, 3 * (t % 4)) & 7) + 1;
     }
+    vi low[8];
+    load_rows16(rows, offset, low);
+    load_rows16(rows, offset + 16, low + 4);
     load_rows16(rows, offset + 32, head.high);
+#pragma GCC unroll 16
+    for (int k = 0; k < 16; ++k)  // a nibble a point: three bits, the sign of the offset
+      head.points[k] = index<4>(low[k / 2], k % 2, shr(head.high[k / 4], 8 * (k % 4)));
+    lookup_ahead<2048>(kIQ1SPacked, head.points);
   }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int g, const Head& head, vi* steps) {
-    grid_steps8(
-        [&](int r, int l) HK_LAMBDA_INLINE {
-          const std::uint8_t* block = rows[r] + offset;
-          const unsigned high = load16(block + 32 + 2 * g);
-          return kIQ1SGrid[block[4 * g + l] | (high >> (4 * l) & 7U) << 8];
-        },
-        steps);
+  static HK_INLINE void sub(const std::uint8_t* const*, std::size_t, int g, const Head& head, vi* steps) {
     const vi nibbles = shr(head.high[g / 2], 16 * (g % 2));
-    for (int l = 0; l < 4; ++l) add_offsets(shr(nibbles, 4 * l + 3), steps + 2 * l);
+#pragma GCC unroll 2
+    for (int h = 0; h < 2; ++h) {
+      const vi negative = (shr(nibbles, 8 * h + 2) & 2) | ((h == 0 ? nibbles << 10 : nibbles << 2) & 0x20000);
+      offset_steps(lookup_words<2048>(kIQ1SPacked, head.points[2 * g + h]), 0x02020202 - (negative | negative << 8),
+                   steps + 4 * h);
+    }
   }
 };
 

@@ -23,7 +23,8 @@ struct SuperHead {
 struct SuperFormat {
   static constexpr bool kWide = false;
   static constexpr bool kFolded = false;
-  static constexpr int kMinGroup = 0;  ///< elements a minimum covers; 0: none
+  static constexpr bool kPairOrder = false;  ///< see unpack_grid.h
+  static constexpr int kMinGroup = 0;        ///< elements a minimum covers; 0: none
 };
 
 /// Byte k of `bytes` in every lane, zero-extended.

@@ -74,6 +74,8 @@ HK_INLINE vi mul_words(vi a, vi b) {
   return reinterpret_cast<vi>(reinterpret_cast<vi16>(a) * reinterpret_cast<vi16>(b));
 }
 HK_INLINE vf select(vi mask, vf yes, vf no) { return as_f((mask & as_i(yes)) | (~mask & as_i(no))); }
+/// Bits of `yes` where the mask has ones, of `no` elsewhere.
+HK_INLINE vi merge_bits(std::int32_t mask, vi yes, vi no) { return (yes & mask) | (no & ~mask); }
 HK_INLINE vf max_f(vf a, vf b) { return select(a > b, a, b); }
 HK_INLINE vf min_f(vf a, vf b) { return select(a < b, a, b); }
 HK_INLINE vf abs_f(vf a) { return as_f(as_i(a) & 0x7FFFFFFF); }
@@ -108,6 +110,11 @@ HK_INLINE vi dot_u8s8(vi acc, vi u, vi s) {
 HK_INLINE vi lookup16(const std::int8_t* table, vi codes) {
   const __m128i t = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
   return (vi)_mm512_shuffle_epi8(_mm512_broadcast_i32x4(t), (__m512i)codes);
+}
+/// Reorders the bytes of every 16-byte part: byte i comes from byte pattern[i].
+HK_INLINE vi permute16(vi v, const std::int8_t* pattern) {
+  const __m128i p = _mm_loadu_si128(reinterpret_cast<const __m128i*>(pattern));
+  return (vi)_mm512_shuffle_epi8((__m512i)v, _mm512_broadcast_i32x4(p));
 }
 HK_INLINE vf half_low(vi v) { return (vf)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)v)); }
 HK_INLINE vf load_half(const void* p) {
@@ -190,6 +197,10 @@ HK_INLINE vi lookup16(const std::int8_t* table, vi codes) {
   const __m128i t = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table));
   return (vi)_mm256_shuffle_epi8(_mm256_broadcastsi128_si256(t), (__m256i)codes);
 }
+HK_INLINE vi permute16(vi v, const std::int8_t* pattern) {
+  const __m128i p = _mm_loadu_si128(reinterpret_cast<const __m128i*>(pattern));
+  return (vi)_mm256_shuffle_epi8((__m256i)v, _mm256_broadcastsi128_si256(p));
+}
 HK_INLINE vf load_half(const void* p) { return (vf)_mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(p))); }
 HK_INLINE vf half_low(vi v) {
   // pack the low words of the eight lanes into one 128-bit register
@@ -242,6 +253,9 @@ HK_INLINE vi dot_u8s8(vi acc, vi u, vi s) {
 #endif
 }
 HK_INLINE vi lookup16(const std::int8_t* table, vi codes) { return (vi)vqtbl1q_s8(vld1q_s8(table), (uint8x16_t)codes); }
+HK_INLINE vi permute16(vi v, const std::int8_t* pattern) {
+  return (vi)vqtbl1q_s8((int8x16_t)v, vreinterpretq_u8_s8(vld1q_s8(pattern)));
+}
 HK_INLINE vf load_half(const void* p) {
   return (vf)vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(static_cast<const std::uint16_t*>(p))));
 }
@@ -273,10 +287,20 @@ HK_INLINE vi dot_u8s8(vi acc, vi u, vi s) {
   const vi even = dot_s16(acc, u & 0x00FF00FF, reinterpret_cast<vi>((reinterpret_cast<vi16>(s) << 8) >> 8));
   return dot_s16(even, shr(u, 8) & 0x00FF00FF, reinterpret_cast<vi>(reinterpret_cast<vi16>(s) >> 8));
 }
+/// A tree of choices by the bits of the code: without a byte shuffle, elements one by one would take longer.
 HK_INLINE vi lookup16(const std::int8_t* table, vi codes) {
-  const vi8 c = reinterpret_cast<vi8>(codes);
+  vi found[16];
+  for (int i = 0; i < 16; ++i) found[i] = set_i(static_cast<std::uint8_t>(table[i]) * 0x01010101);
+  for (int bit = 0, count = 8; bit < 4; ++bit, count /= 2) {
+    const vi mask = reinterpret_cast<vi>(reinterpret_cast<vi8>(codes << (7 - bit)) < 0);
+    for (int i = 0; i < count; ++i) found[i] = found[2 * i] ^ (mask & (found[2 * i] ^ found[2 * i + 1]));
+  }
+  return found[0];
+}
+HK_INLINE vi permute16(vi v, const std::int8_t* pattern) {
+  const vi8 x = reinterpret_cast<vi8>(v);
   vi8 r{};
-  for (int i = 0; i < 4 * W; ++i) r[i] = table[c[i]];
+  for (int i = 0; i < 4 * W; ++i) r[i] = x[pattern[i]];
   return reinterpret_cast<vi>(r);
 }
 /// Low 16 bits of every lane as binary16, subnormals and infinities included.
@@ -330,6 +354,78 @@ HK_INLINE void transpose16(const At& at, vi* out) {
 }
 
 #endif
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Lookups in tables of kEntries words: both 16-bit halves of every lane are an index and become the entry.
+
+#if defined(HK_ISA_AVX512)
+inline constexpr int kMaxPermuted = 1024;
+/// The entries of 64 * kBlocks words from `table` on, for indices whose higher bits are taken care of by the caller:
+/// one permutation looks 32 indices up in 64 words, and bit 6 + k of the index, `bits[k]`, chooses between the halves
+/// of 128 << k words. All vectors meet a part of the table together, so that it is loaded once.
+template <int kBlocks, int kLevels, int kCount>
+HK_INLINE void lookup_blocks(const std::uint16_t* table, const __m512i (&indices)[kCount],
+                             const __mmask32 (&bits)[kLevels][kCount], __m512i (&words)[kCount]) {
+  if constexpr (kBlocks == 1) {
+    const __m512i low = _mm512_load_si512(table), high = _mm512_load_si512(table + 32);
+    for (int i = 0; i < kCount; ++i) words[i] = _mm512_permutex2var_epi16(low, indices[i], high);
+  } else {
+    constexpr int kLevel = __builtin_ctz(kBlocks) - 1;
+    __m512i low[kCount], high[kCount];
+    lookup_blocks<kBlocks / 2>(table, indices, bits, low);
+    lookup_blocks<kBlocks / 2>(table + 32 * kBlocks, indices, bits, high);
+    for (int i = 0; i < kCount; ++i) words[i] = _mm512_mask_blend_epi16(bits[kLevel][i], low[i], high[i]);
+  }
+}
+template <int kEntries, int kVectors>
+HK_INLINE void lookup_ahead(const std::uint16_t* table, vi (&vectors)[kVectors]) {
+  if constexpr (kEntries <= kMaxPermuted) {
+    // masks for two vectors and three levels of choices fit into the mask registers; larger tables go in parts
+    constexpr int kPart = kEntries < 512 ? kEntries : 512, kLevels = __builtin_ctz(kPart) - 6;
+    constexpr int kCount = kEntries <= 512 ? 4 : 2;
+#pragma GCC unroll 1
+    for (int first = 0; first < kVectors; first += kCount) {
+      __m512i indices[kCount], words[kCount];
+      __mmask32 bits[kLevels][kCount];
+      for (int i = 0; i < kCount; ++i) {
+        indices[i] = (__m512i)vectors[first + i];
+        for (int k = 0; k < kLevels; ++k)
+          bits[k][i] = _mm512_test_epi16_mask(indices[i], _mm512_set1_epi16(static_cast<short>(64 << k)));
+      }
+      lookup_blocks<kPart / 64>(table, indices, bits, words);
+      __m512i number[kCount];
+      for (int i = 0; i < kCount; ++i) number[i] = _mm512_srli_epi16(indices[i], 9);
+#pragma GCC unroll 1
+      for (int part = 1; part < kEntries / kPart; ++part) {
+        __m512i found[kCount];
+        lookup_blocks<kPart / 64>(table + part * kPart, indices, bits, found);
+        for (int i = 0; i < kCount; ++i) {
+          const __mmask32 here = _mm512_cmpeq_epi16_mask(number[i], _mm512_set1_epi16(static_cast<short>(part)));
+          words[i] = _mm512_mask_blend_epi16(here, words[i], found[i]);
+        }
+      }
+      for (int i = 0; i < kCount; ++i) vectors[first + i] = (vi)words[i];
+    }
+  }
+}
+#else
+inline constexpr int kMaxPermuted = 0;
+template <int kEntries, int kVectors>
+HK_INLINE void lookup_ahead(const std::uint16_t*, vi (&)[kVectors]) {}
+#endif
+template <int kEntries>
+HK_INLINE vi lookup_words(const std::uint16_t* table, const vi& vector) {
+  if constexpr (kEntries <= kMaxPermuted) {
+    return vector;
+  } else {
+    typedef std::uint16_t word __attribute__((may_alias));
+    const word* index = reinterpret_cast<const word*>(&vector);
+    asm("" : "+r"(index) : "m"(vector));
+    vi16 found{};
+    for (int k = 0; k < 2 * W; ++k) found[k] = static_cast<std::int16_t>(table[index[k]]);
+    return reinterpret_cast<vi>(found);
+  }
+}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Signed weights that use the whole int8 range (q8_0, iq4_*). VNNI wants an unsigned operand: there the weight is

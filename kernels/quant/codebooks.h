@@ -19,6 +19,15 @@ extern const std::uint32_t kIQ3XXSGrid[256];
 /// Magnitudes 1, 3, .. 15; signs are stored apart.
 extern const std::uint32_t kIQ3SGrid[512];
 
+/// The same points in 16 bits for SIMD lookups: the number of an element's level (rising from 0), even elements in the
+/// low byte and odd ones in the high byte, 2 bits each for eight elements, 4 bits each for four.
+extern const std::uint16_t kIQ2XXSPacked[256];
+extern const std::uint16_t kIQ2XSPacked[512];
+extern const std::uint16_t kIQ2SPacked[1024];
+extern const std::uint16_t kIQ1SPacked[2048];
+extern const std::uint16_t kIQ3XXSPacked[256];
+extern const std::uint16_t kIQ3SPacked[512];
+
 /// 7-bit sign index to sign mask of 8 elements: bit 7 makes the number of set bits even.
 extern const std::uint8_t kSigns[128];
 

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cstring>
 #include <set>
+#include <vector>
 
 namespace hk::kernels {
 namespace {
@@ -28,6 +29,29 @@ TEST(QuantCodebooks, GridsHoldDistinctPointsOfTheirLevels) {
   expect_distinct_points(kIQ1SGrid, {-1, 0, 1});
   expect_distinct_points(kIQ3XXSGrid, {4, 12, 20, 28, 36, 44, 52, 62});
   expect_distinct_points(kIQ3SGrid, {1, 3, 5, 7, 9, 11, 13, 15});
+}
+
+/// Every element of a packed point, looked up in the levels, must give the point.
+template <typename Word, std::size_t Count>
+void expect_packed(const Word (&grid)[Count], const std::uint16_t (&packed)[Count], const std::vector<int>& levels) {
+  constexpr int kBits = 16 / sizeof(Word);
+  for (std::size_t i = 0; i < Count; ++i) {
+    for (std::size_t j = 0; j < sizeof(Word); ++j) {
+      const unsigned level = packed[i] >> (8 * (j % 2) + kBits * (j / 2)) & ((1U << kBits) - 1U);
+      ASSERT_LT(level, levels.size()) << i;
+      EXPECT_EQ(levels[level], static_cast<std::int8_t>(grid[i] >> (8 * j))) << "point " << i << ", element " << j;
+    }
+  }
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&packed) % 64, 0u);
+}
+
+TEST(QuantCodebooks, PackedPointsAreTheSamePoints) {
+  expect_packed(kIQ2XXSGrid, kIQ2XXSPacked, {8, 25, 43});
+  expect_packed(kIQ2XSGrid, kIQ2XSPacked, {8, 25, 43});
+  expect_packed(kIQ2SGrid, kIQ2SPacked, {8, 25, 43});
+  expect_packed(kIQ1SGrid, kIQ1SPacked, {-1, 0, 1});
+  expect_packed(kIQ3XXSGrid, kIQ3XXSPacked, {4, 12, 20, 28, 36, 44, 52, 62});
+  expect_packed(kIQ3SGrid, kIQ3SPacked, {1, 3, 5, 7, 9, 11, 13, 15});
 }
 
 TEST(QuantCodebooks, ElementZeroIsTheFirstByteInMemory) {
