@@ -101,9 +101,13 @@ std::uint64_t RooflineProbe::read(Cores cores, std::uint64_t bytes) {
   const std::size_t size = buffer_.bytes();
   const std::size_t first = next_;
   const auto stretch = [&](std::size_t from, std::size_t count) -> std::uint32_t {
-    const std::size_t begin = (first + from) % size, before_end = std::min(count, size - begin);
-    return kernels_.probe.read(buffer_.data() + begin, before_end) ^
-           kernels_.probe.read(buffer_.data(), count - before_end);
+    std::uint32_t sum = 0;
+    for (std::size_t begin = (first + from) % size; count > 0; begin = 0) {
+      const std::size_t run = std::min(count, size - begin);
+      sum ^= kernels_.probe.read(buffer_.data() + begin, run);
+      count -= run;
+    }
+    return sum;
   };
   if (cores == Cores::kOne) {
     checksum_ ^= stretch(0, bytes);
