@@ -32,7 +32,8 @@ class ContainerCommands : public testing::Test {
 TEST_F(ContainerCommands, VerifyFailsOnEveryBrokenFixtureAndOnNoOther) {
   HK_FIXTURE(folder, "fixtures/hk");
   std::ifstream list(folder / "broken" / "why.json");
-  for (const auto& [name, why] : nlohmann::json::parse(list).items()) {
+  const auto reasons = nlohmann::json::parse(list);
+  for (const auto& [name, why] : reasons.items()) {
     const auto outcome = hk_run({"verify", (folder / "broken" / (name + ".hk")).string()});
     EXPECT_EQ(outcome.exit_code, 1) << name << ": " << why;
     EXPECT_TRUE(contains(outcome.out, "wrong: ") || contains(outcome.err, "hk-run: ")) << name << ": " << why;
