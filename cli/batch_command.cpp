@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -34,6 +36,7 @@ struct Options {
   bool chat = false;
   bool ordered = false;
   bool quiet = false;
+  bool errors_ok = false;
   bool no_bos = false;
   bool parse_special = false;
   bool show_special = false;
@@ -134,7 +137,7 @@ void run(Options& options) {
   RequestBuilder builder(running, std::move(settings));
   AnswerFile out(options.out);
   BatchJob job(running, builder, out, std::move(job_options));
-  if (!job.run()) throw CLI::RuntimeError(1);
+  if (!job.run() && !options.errors_ok) throw CLI::RuntimeError(1);
 }
 
 void add_options(CLI::App& command, Options& options) {
@@ -147,6 +150,7 @@ void add_options(CLI::App& command, Options& options) {
   command.add_flag("--resume", options.out.resume, "Go on with an output: answer what is not in it yet");
   command.add_flag("--retry-failed", options.out.retry_failed, "--resume, and try again what ended with an error");
   command.add_flag("--force", options.out.force, "Replace an existing output");
+  command.add_flag("--errors-ok", options.errors_ok, "Exit code 0 also when some requests ended with an error");
   command.add_option("--disk-full", options.disk_full, "When the disk is full: wait for space, or stop")
       ->check(CLI::IsMember({"wait", "stop"}))
       ->capture_default_str();

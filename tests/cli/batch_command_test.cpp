@@ -200,6 +200,7 @@ TEST_F(Batch, ErrorsAreRecordsAndTheRestGoesOn) {
   // Going on finds all of it done, and still says that something failed.
   const auto before = file_text(at("out"));
   EXPECT_EQ(batch("in.jsonl", "out", {"--resume"}).exit_code, 1);
+  EXPECT_EQ(batch("in.jsonl", "out", {"--resume", "--errors-ok"}).exit_code, 0);
   EXPECT_EQ(file_text(at("out")), before);
   // Trying again makes new errors of the old ones, and keeps the answers.
   EXPECT_EQ(batch("in.jsonl", "out", {"--retry-failed"}).exit_code, 1);
