@@ -290,7 +290,9 @@ HK_INLINE vi dot_u8s8(vi acc, vi u, vi s) {
 /// A tree of choices by the bits of the code: without a byte shuffle, elements one by one would take longer.
 HK_INLINE vi lookup16(const std::int8_t* table, vi codes) {
   vi found[16];
-  for (int i = 0; i < 16; ++i) found[i] = set_i(static_cast<std::uint8_t>(table[i]) * 0x01010101);
+  for (int i = 0; i < 16; ++i) {
+    found[i] = set_i(static_cast<std::int32_t>(static_cast<std::uint8_t>(table[i]) * 0x01010101U));
+  }
   for (int bit = 0, count = 8; bit < 4; ++bit, count /= 2) {
     const vi mask = reinterpret_cast<vi>(reinterpret_cast<vi8>(codes << (7 - bit)) < 0);
     for (int i = 0; i < count; ++i) found[i] = found[2 * i] ^ (mask & (found[2 * i] ^ found[2 * i + 1]));
