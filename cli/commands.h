@@ -21,6 +21,7 @@ void add_logits_command(CLI::App& app);
 void add_generate_command(CLI::App& app);
 void add_chat_command(CLI::App& app);
 void add_batch_command(CLI::App& app);  // batch, batch merge
+void add_bench_command(CLI::App& app);
 void add_hardware_command(CLI::App& app);
 
 }  // namespace hk::cli

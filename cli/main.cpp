@@ -13,6 +13,7 @@
 #include <new>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/commands.h"
@@ -43,6 +44,7 @@ void add_commands(CLI::App& app) {
   hk::cli::add_chat_command(app);
   hk::cli::add_generate_command(app);
   hk::cli::add_batch_command(app);
+  hk::cli::add_bench_command(app);
   hk::cli::add_convert_command(app);
   hk::cli::add_inspect_command(app);
   hk::cli::add_verify_command(app);
@@ -53,6 +55,16 @@ void add_commands(CLI::App& app) {
   hk::cli::add_template_command(app);
   hk::cli::add_logits_command(app);
   hk::cli::add_hardware_command(app);
+}
+
+/// Two options are known everywhere by two letters behind one dash, which to the parser is one letter and its value.
+std::vector<const char*> spelled_out(int argc, char** argv) {
+  std::vector<const char*> arguments(argv, argv + argc);
+  for (const char*& argument : arguments) {
+    if (std::strcmp(argument, "-tb") == 0) argument = "--threads-batch";
+    if (std::strcmp(argument, "-pg") == 0) argument = "--pg";
+  }
+  return arguments;
 }
 
 int run(int argc, char** argv) {
@@ -66,7 +78,7 @@ int run(int argc, char** argv) {
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(named).empty())
     return fail(fmt::format("'{}' is no subcommand (hk-run --help lists them)", argv[1]), ErrorKind::kUsage);
   try {
-    app.parse(argc, argv);
+    app.parse(argc, spelled_out(argc, argv).data());
   } catch (const CLI::Success& asked) {  // --help, --version
     app.exit(asked);
     return flush_output();
