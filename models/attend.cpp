@@ -37,7 +37,7 @@ Attention::Attention(const ModelSpec& spec, const kernels::KernelTable& kernels,
   std::size_t queries = kQueriesABlock;
   std::size_t value_length = 0;
   for (const LayerSpec& layer : spec.layers) {
-    if (layer.mixer != MixerKind::kAttention) continue;
+    if (layer.attention.heads == 0) continue;
     queries = std::max(queries, group_of(layer.attention));
     value_length = std::max(value_length, layer.attention.value_length);
   }

@@ -34,20 +34,21 @@ std::size_t kv_page_bytes(const KvSlot& slot, kernels::KvType type) {
   return slot.heads * (slot.key_length + slot.value_length) * kKvPage * kernels::kv_type_bytes(type);
 }
 
-KvSequence::KvSequence(const void* owner, std::span<const KvSlot> slots, const engine::SequenceOptions& options)
-    : owner_(owner), options_(options) {
-  slots_.reserve(slots.size());
-  for (const KvSlot& slot : slots) slots_.push_back({slot, kv_page_bytes(slot, options.kv), 0, {}});
+KvSequence::KvSequence(const void* owner, const ModelSpec& spec, const engine::SequenceOptions& options)
+    : owner_(owner), options_(options), has_state_(spec.state_floats != 0), recurrent_(spec.state_floats) {
+  slots_.reserve(spec.kv_slots.size());
+  for (const KvSlot& slot : spec.kv_slots) slots_.push_back({slot, kv_page_bytes(slot, options.kv), 0, {}});
 }
 
 std::uint64_t KvSequence::state_bytes() const {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = has_state_ ? recurrent_.bytes() : 0;
   for (const Pages& slot : slots_) bytes += (slot.pages.size() - slot.first_kept) * slot.bytes;
   return bytes;
 }
 
 std::size_t KvSequence::truncate(std::size_t length) {
   length = std::min(length, length_);
+  if (has_state_) length = recurrent_.reachable(length, length_);
   for (const Pages& slot : slots_) {
     // A position sees window - 1 earlier ones; when a page of those is gone, the way back leads to the start only.
     const std::size_t first_seen =
@@ -59,8 +60,22 @@ std::size_t KvSequence::truncate(std::size_t length) {
     if (length == 0) slot.first_kept = 0;
     if (slot.pages.size() > pages) slot.pages.resize(pages);
   }
+  if (has_state_) recurrent_.go_back(length, length_);
   length_ = length;
   return length;
+}
+
+void KvSequence::begin_call() {
+  if (has_state_) recurrent_.begin_call(length_);
+}
+
+void KvSequence::end_call(std::size_t tokens) {
+  if (has_state_) recurrent_.end_call(tokens);
+}
+
+void KvSequence::commit(std::size_t length) {
+  if (has_state_ && length != length_) recurrent_.commit(length);
+  length_ = length;
 }
 
 std::unique_ptr<engine::Sequence> KvSequence::fork() const { return std::make_unique<KvSequence>(*this); }
@@ -79,6 +94,7 @@ void KvSequence::prepare(std::size_t from, std::size_t count) {
       page = std::move(own);
     }
   }
+  if (has_state_) recurrent_.prepare();
 }
 
 void KvSequence::release_unseen(std::size_t next, std::size_t keep) {

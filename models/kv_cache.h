@@ -1,5 +1,5 @@
 // Keys and values of one conversation: pages of kKvPage positions per layer, taken as the context fills, shared between
-// forks.
+// forks. Beside them the state of recurrent layers (models/recurrent_state.h).
 //
 // Layer: models. A page of a slot holds, head after head, the keys [kKvPage / 16][key_length][16] and the values
 // [kKvPage][value_length]. Pages are reference-counted; one that is shared is copied before it is written. Slots with a
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/generate/model.h"
+#include "models/recurrent_state.h"
 #include "models/spec.h"
 
 namespace hk::models {
@@ -37,7 +38,7 @@ std::size_t kv_page_bytes(const KvSlot& slot, kernels::KvType type);
 class KvSequence final : public engine::Sequence {
  public:
   /// `owner` tells sequences of different models apart.
-  KvSequence(const void* owner, std::span<const KvSlot> slots, const engine::SequenceOptions& options);
+  KvSequence(const void* owner, const ModelSpec& spec, const engine::SequenceOptions& options);
 
   std::size_t length() const override { return length_; }
   std::size_t capacity() const override { return options_.context_length; }
@@ -48,10 +49,13 @@ class KvSequence final : public engine::Sequence {
   const void* owner() const { return owner_; }
   kernels::KvType kv_type() const { return options_.kv; }
 
+  /// A call that may be taken back begins and ends; `tokens` is how many it appended.
+  void begin_call();
+  void end_call(std::size_t tokens);
   /// Makes room to write positions [from, from + count): pages exist and are this sequence's alone.
   void prepare(std::size_t from, std::size_t count);
   /// The sequence now holds `length` positions.
-  void commit(std::size_t length) { length_ = length; }
+  void commit(std::size_t length);
   /// Gives back pages that neither a continuation at `next` nor a return to `keep` needs.
   void release_unseen(std::size_t next, std::size_t keep);
 
@@ -59,6 +63,10 @@ class KvSequence final : public engine::Sequence {
   const std::byte* values(std::size_t slot, std::size_t head, std::size_t page) const;
   std::byte* keys(std::size_t slot, std::size_t head, std::size_t page);
   std::byte* values(std::size_t slot, std::size_t head, std::size_t page);
+
+  /// State of recurrent layers before and after the rows of the running chunk; they may be the same.
+  const float* state_before(std::size_t offset) const { return recurrent_.read() + offset; }
+  float* state_after(std::size_t offset) const { return recurrent_.write() + offset; }
 
  private:
   struct Pages {
@@ -74,6 +82,8 @@ class KvSequence final : public engine::Sequence {
   engine::SequenceOptions options_;
   std::size_t length_ = 0;
   std::vector<Pages> slots_;
+  bool has_state_;
+  RecurrentState recurrent_;
 };
 
 }  // namespace hk::models

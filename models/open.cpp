@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <string>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -15,6 +18,27 @@
 namespace hk::models {
 
 namespace {
+
+/// Bytes of the experts that a token leaves alone.
+std::uint64_t unread_expert_bytes(const ModelSpec& spec) {
+  std::uint64_t bytes = 0;
+  for (const LayerSpec& layer : spec.layers) {
+    for (const MatrixBank* bank : {&layer.experts.gate, &layer.experts.up, &layer.experts.down}) {
+      if (*bank) bytes += (bank->count - layer.experts.router.used) * bank->first.rows * bank->first.row_bytes;
+    }
+  }
+  return bytes;
+}
+
+/// Whether the tensor is "blk.<n>...." with n beyond the layers that are run.
+bool of_trailing_layer(std::string_view name, std::size_t layers) {
+  constexpr std::string_view kPrefix = "blk.";
+  if (!name.starts_with(kPrefix)) return false;
+  name.remove_prefix(kPrefix.size());
+  std::size_t layer = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+  return error == std::errc() && layer >= layers;
+}
 
 engine::ModelInfo describe(const engine::ModelReader& reader, const Builder& builder) {
   const ModelSpec& spec = builder.spec;
@@ -29,12 +53,22 @@ engine::ModelInfo describe(const engine::ModelReader& reader, const Builder& bui
   // A token reads all matrices, but of lookup tables its own row only; a tied embedding is read whole as the output
   // matrix.
   info.weight_bytes_per_token = info.weight_bytes;
-  for (const LookupTable* table : {&spec.token_embedding, &spec.position_embedding}) {
+  for (const LookupTable* table : {&spec.token_embedding, &spec.position_embedding, &spec.per_layer_input.table}) {
     if (table->data != nullptr && table->data != spec.output.data)
       info.weight_bytes_per_token -= (table->rows - 1) * table->row_bytes;
   }
-  for (const std::string& name : builder.weights.unused())
-    info.remarks.push_back(fmt::format("the tensor '{}' is not used by the {} model", name, spec.architecture));
+  info.weight_bytes_per_token -= unread_expert_bytes(spec);
+  std::size_t trailing = 0;
+  for (const std::string& name : builder.weights.unused()) {
+    if (of_trailing_layer(name, spec.layers.size())) {
+      ++trailing;
+    } else {
+      info.remarks.push_back(fmt::format("the tensor '{}' is not used by the {} model", name, spec.architecture));
+    }
+  }
+  if (trailing != 0)
+    info.remarks.push_back(fmt::format("{} tensors of layers from {} on, which guess tokens ahead, are not used",
+                                       trailing, spec.layers.size()));
   return info;
 }
 

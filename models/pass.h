@@ -1,7 +1,7 @@
 // One forward pass over a chunk of rows: interprets a ModelSpec layer by layer.
 //
 // Layer: models. Owns all buffers; they grow to the largest chunk seen and are then reused, so that a pass allocates
-// nothing. Rows are independent except in attention; each stage shares them, or the weight rows, out among the workers.
+// nothing. Rows are independent except in mixers; each stage shares them, or the weight rows, out among the workers.
 #pragma once
 
 #include <cstddef>
@@ -11,10 +11,18 @@
 #include <vector>
 
 #include "engine/generate/model.h"
-#include "models/attend.h"
-#include "models/product.h"
-#include "models/rows.h"
+#include "models/attention_mixer.h"
+#include "models/experts.h"
+#include "models/feed_forward.h"
+#include "models/latent_mixer.h"
+#include "models/per_layer_input.h"
+#include "models/recurrent/channel_mix.h"
+#include "models/recurrent/delta.h"
+#include "models/recurrent/scan.h"
+#include "models/recurrent/short_convolution.h"
+#include "models/recurrent/time_mix.h"
 #include "models/spec.h"
+#include "models/stage.h"
 
 namespace hk::models {
 
@@ -31,43 +39,39 @@ class Pass {
   std::size_t bytes() const;
 
  private:
-  struct RowPlace {
-    KvSequence* sequence;
-    std::size_t position;
-  };
-  struct Angles {
-    RowBuffer cos_buffer, sin_buffer;
-    Rows cos, sin;
-  };
+  using Matrices = std::initializer_list<const Matrix*>;
 
   void place_rows(std::span<const Segment> segments, std::size_t n);
   void fill_angles(std::size_t n);
   void embed(std::span<const engine::TokenId> tokens);
-  bool run_layer(const LayerSpec& layer, std::span<const Segment> segments, const std::function<bool()>& cancelled);
-  /// x normalised, or x itself without a norm; also prepared for the matrices.
-  Rows normalise(const NormSpec& norm, const Rows& x, RowBuffer& into, std::initializer_list<const Matrix*> matrices);
-  Rows attention(const AttentionSpec& spec, const Rows& input, std::span<const Segment> segments);
-  void place_heads(const AttentionSpec& spec, std::size_t i);
-  void norm_heads(const AttentionSpec& spec, const NormSpec& norm, float* row, std::size_t heads,
-                  std::size_t size) const;
-  void rotate(const AttentionSpec& spec, std::size_t i, float* row, std::size_t heads) const;
-  Rows feed_forward(const FeedForwardSpec& spec, const Rows& input);
-  void activate(const FeedForwardSpec& spec, float* gate, const float* up, std::size_t n) const;
+  bool run_layer(const LayerSpec& layer, const std::function<bool()>& cancelled);
+  /// x normalised, or x itself without a norm, prepared for the matrices.
+  void normalise(const NormSpec& norm, const Rows& x, RowBuffer& into, PreparedRows& prepared, Matrices matrices);
+  Rows mix(const LayerSpec& layer);
+  Rows feed_forward(const LayerSpec& layer);
+  Rows experts(const LayerSpec& layer, const NormSpec& norm, const Rows& x);
+  Rows dense_and_experts(const LayerSpec& layer);
+  void end_layer(const LayerSpec& layer, std::size_t index);
   void add_branch(const NormSpec& post_norm, float scale, const Rows& branch);
-  void norm(const NormSpec& norm, const float* x, std::size_t n, float* out) const;
   void output(std::span<const std::uint32_t> wanted, float* logits);
 
   const ModelSpec& spec_;
-  const kernels::KernelTable& kernels_;
-  engine::ThreadPool& pool_;
-  Products products_;
-  Attention attention_;
+  Stage stage_;
+  Attention attend_;
+  AttentionMixer attention_;
+  LatentMixer latent_;
+  ShortConvolutionMixer short_convolution_;
+  DeltaMixer delta_;
+  ScanMixer scan_;
+  TimeMixer time_mix_;
+  ChannelMixer channel_mix_;
+  PerLayerInput per_layer_input_;
+  FeedForward feed_forward_;
+  Experts experts_;
 
-  std::vector<RowPlace> places_;
-  std::vector<Angles> angles_;  // one for each of ModelSpec::ropes
-  RowBuffer x_buffer_, normed_buffer_, normed2_buffer_, q_buffer_, k_buffer_, v_buffer_, mixed_buffer_, branch_buffer_,
-      branch2_buffer_, gate_buffer_, up_buffer_;
-  Rows x_, q_, k_, v_;
+  PreparedRows mixer_rows_, feed_forward_rows_;
+  RowBuffer x_buffer_, layer_input_buffer_, normed_buffer_, normed2_buffer_;
+  Rows x_, layer_input_;
 };
 
 }  // namespace hk::models

@@ -2,8 +2,8 @@
 #include "models/product.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstring>
 
 namespace hk::models {
 
@@ -11,29 +11,39 @@ using kernels::ActivationFormat;
 
 namespace {
 
-constexpr std::size_t kMaxProducts = 8;    // more matrices than any group that shares an input
 constexpr std::size_t kRowUnit = 32;       // weight rows a kernel likes to take together (kernels.h)
 constexpr std::size_t kChunksAThread = 8;  // enough for a slow core to hand over work, few enough to be cheap
+// Reading and unpacking a weight row costs about as much as multiplying it with this many activation rows.
+constexpr std::size_t kRowsAReadingCosts = 4;
 
 }  // namespace
 
-void Products::begin(const Rows& x, std::initializer_list<const Matrix*> matrices) {
-  x_ = x;
-  use_q8x32_ = use_q8x256_ = false;
+void PreparedRows::choose(std::initializer_list<const Matrix*> matrices) {
+  use_float_ = use_q8x32_ = use_q8x256_ = false;
   for (const Matrix* matrix : matrices) {
     if (!*matrix) continue;
     use_q8x32_ |= matrix->activation == ActivationFormat::kQ8x32;
     use_q8x256_ |= matrix->activation == ActivationFormat::kQ8x256;
+    use_float_ |= matrix->activation == ActivationFormat::kF32;
   }
-  const auto grow = [&](engine::AlignedBuffer<std::byte>& buffer, ActivationFormat format) {
-    const std::size_t bytes = x.n * kernels::activation_layout(format, x.cols).stride;
-    if (bytes > buffer.size()) buffer = engine::AlignedBuffer<std::byte>(bytes, "quantized activations");
-  };
-  if (use_q8x32_) grow(q8x32_, ActivationFormat::kQ8x32);
-  if (use_q8x256_) grow(q8x256_, ActivationFormat::kQ8x256);
 }
 
-void Products::prepare_row(std::size_t i) {
+void PreparedRows::grow(std::size_t n, std::size_t cols) {
+  const auto make_room = [&](engine::AlignedBuffer<std::byte>& buffer, ActivationFormat format) {
+    const std::size_t bytes = n * kernels::activation_layout(format, cols).stride;
+    if (bytes > buffer.size()) buffer = engine::AlignedBuffer<std::byte>(bytes, "quantized activations");
+  };
+  if (use_q8x32_) make_room(q8x32_, ActivationFormat::kQ8x32);
+  if (use_q8x256_) make_room(q8x256_, ActivationFormat::kQ8x256);
+}
+
+void PreparedRows::begin(const Rows& x, std::initializer_list<const Matrix*> matrices) {
+  x_ = x;
+  choose(matrices);
+  grow(x.n, x.cols);
+}
+
+void PreparedRows::prepare_row(std::size_t i) {
   const auto quantize = [&](engine::AlignedBuffer<std::byte>& buffer, ActivationFormat format) {
     kernels_.quantize_row(format, x_[i], x_.cols,
                           buffer.data() + i * kernels::activation_layout(format, x_.cols).stride);
@@ -42,80 +52,109 @@ void Products::prepare_row(std::size_t i) {
   if (use_q8x256_) quantize(q8x256_, ActivationFormat::kQ8x256);
 }
 
-void Products::prepare_rows() {
-  if (!use_q8x32_ && !use_q8x256_) return;
-  for_rows(pool_, x_.n, [&](std::size_t i) { prepare_row(i); });
+void PreparedRows::begin_picked(const PreparedRows& from, std::size_t n,
+                                std::initializer_list<const Matrix*> matrices) {
+  choose(matrices);
+  x_ = use_float_ ? floats_.shape(n, from.x_.cols) : Rows{nullptr, 0, n, from.x_.cols};
+  grow(n, from.x_.cols);
 }
 
-/// What the products take at least, and the format they are stored in, for a profile.
-void Products::count(engine::StageTimer& timer, std::initializer_list<Product> products) const {
-  for (const Product& product : products) {
-    const Matrix& matrix = *product.matrix;
-    if (!matrix) continue;
+void PreparedRows::pick_row(std::size_t i, const PreparedRows& from, std::size_t j) {
+  const auto copy = [&](engine::AlignedBuffer<std::byte>& into, const engine::AlignedBuffer<std::byte>& source,
+                        ActivationFormat format) {
+    const std::size_t stride = kernels::activation_layout(format, x_.cols).stride;
+    std::memcpy(into.data() + i * stride, source.data() + j * stride, stride);
+  };
+  if (use_q8x32_) copy(q8x32_, from.q8x32_, ActivationFormat::kQ8x32);
+  if (use_q8x256_) copy(q8x256_, from.q8x256_, ActivationFormat::kQ8x256);
+  if (use_float_) std::memcpy(x_[i], from.x_[j], x_.cols * sizeof(float));
+}
+
+const void* PreparedRows::record(ActivationFormat format, std::size_t i) const {
+  switch (format) {
+    case ActivationFormat::kQ8x32:
+      return q8x32_.data() + i * kernels::activation_layout(format, x_.cols).stride;
+    case ActivationFormat::kQ8x256:
+      return q8x256_.data() + i * kernels::activation_layout(format, x_.cols).stride;
+    case ActivationFormat::kF32:
+    case ActivationFormat::kNone:
+      break;
+  }
+  return x_[i];
+}
+
+void Products::reserve(std::size_t products) {
+  list_.reserve(products);
+  first_chunk_.reserve(products + 1);
+}
+
+void Products::add(const Matrix& matrix, const PreparedRows& input, const Rows& out, float softcap) {
+  add_part(matrix, input, 0, input.rows().n, out.data, out.stride, softcap);
+}
+
+void Products::add_part(const Matrix& matrix, const PreparedRows& input, std::size_t first, std::size_t n, float* out,
+                        std::size_t out_stride, float softcap) {
+  if (!matrix || n == 0) return;
+  list_.push_back({matrix, &input, first, n, out, out_stride, softcap, 0});
+}
+
+/// What the products take at least, for a profile.
+void Products::count(engine::StageTimer& timer) const {
+  for (const Product& product : list_) {
+    const Matrix& matrix = product.matrix;
     engine::StageWork work;
     work.bytes = matrix.rows * matrix.row_bytes;
-    const std::uint64_t macs = static_cast<std::uint64_t>(matrix.rows) * matrix.cols * x_.n;
+    const std::uint64_t macs = static_cast<std::uint64_t>(matrix.rows) * matrix.cols * product.n;
     (matrix.activation == ActivationFormat::kF32 ? work.float_macs : work.integer_macs) = macs;
     timer.add(work);
   }
 }
 
-void Products::run(std::string_view stage, std::initializer_list<Product> products) {
-  if (x_.n == 0) return;
-  const auto first = std::find_if(products.begin(), products.end(), [](const Product& p) { return bool(*p.matrix); });
-  if (first == products.end()) return;
-  engine::StageTimer timer(stage, kernels::storage_type_name(first->matrix->type));
-  if (timer.listening()) count(timer, products);
-  std::array<const Product*, kMaxProducts> order{};
-  std::array<std::size_t, kMaxProducts + 1> first_chunk{};
-  std::size_t count = 0;
-  std::size_t total_rows = 0;
-  for (const Product& product : products) {
-    if (*product.matrix) total_rows += product.matrix->rows;
+void Products::run(std::string_view stage) {
+  if (list_.empty()) return;
+  engine::StageTimer timer(stage, kernels::storage_type_name(list_.front().matrix.type));
+  if (timer.listening()) count(timer);
+  double total = 0;
+  const auto row_cost = [](const Product& product) {
+    return static_cast<double>(product.matrix.cols) * static_cast<double>(product.n + kRowsAReadingCosts);
+  };
+  for (const Product& product : list_) total += row_cost(product) * static_cast<double>(product.matrix.rows);
+  const double chunk_cost = total / static_cast<double>(static_cast<std::size_t>(pool_.threads()) * kChunksAThread);
+  first_chunk_.clear();
+  first_chunk_.push_back(0);
+  for (Product& product : list_) {
+    const auto rows = static_cast<std::size_t>(std::max(1.0, chunk_cost / row_cost(product)));
+    product.chunk_rows = kernels::round_up(std::min(rows, product.matrix.rows), kRowUnit);
+    first_chunk_.push_back(first_chunk_.back() + (product.matrix.rows + product.chunk_rows - 1) / product.chunk_rows);
   }
-  const std::size_t parts = static_cast<std::size_t>(pool_.threads()) * kChunksAThread;
-  const std::size_t chunk_rows = kernels::round_up(std::max<std::size_t>(1, total_rows / parts), kRowUnit);
-  for (const Product& product : products) {
-    if (!*product.matrix) continue;
-    order[count] = &product;
-    first_chunk[count + 1] = first_chunk[count] + (product.matrix->rows + chunk_rows - 1) / chunk_rows;
-    ++count;
-  }
-  pool_.run(first_chunk[count], [&](std::size_t chunk, int) {
-    std::size_t which = 0;
-    while (chunk >= first_chunk[which + 1]) ++which;
-    const std::size_t first_row = (chunk - first_chunk[which]) * chunk_rows;
-    multiply(*order[which], first_row, std::min(chunk_rows, order[which]->matrix->rows - first_row));
+  pool_.run(first_chunk_.back(), [&](std::size_t chunk, int) {
+    const auto which =
+        static_cast<std::size_t>(std::ranges::upper_bound(first_chunk_, chunk) - first_chunk_.begin()) - 1;
+    const Product& product = list_[which];
+    const std::size_t first_row = (chunk - first_chunk_[which]) * product.chunk_rows;
+    multiply(product, first_row, std::min(product.chunk_rows, product.matrix.rows - first_row));
   });
+  list_.clear();
 }
 
 void Products::multiply(const Product& product, std::size_t first_row, std::size_t rows) const {
-  const Matrix& matrix = *product.matrix;
+  const Matrix& matrix = product.matrix;
   kernels::MatmulArgs args;
   args.weights = matrix.data + first_row * matrix.row_bytes;
   args.weight_stride = matrix.row_bytes;
   args.rows = rows;
   args.cols = matrix.cols;
-  switch (matrix.activation) {
-    case ActivationFormat::kQ8x32:
-      args.activations = q8x32_.data();
-      break;
-    case ActivationFormat::kQ8x256:
-      args.activations = q8x256_.data();
-      break;
-    case ActivationFormat::kF32:
-    case ActivationFormat::kNone:
-      args.activations = x_.data;
-      break;
-  }
-  args.activation_stride = kernels::activation_layout(matrix.activation, matrix.cols).stride;
-  args.n = x_.n;
+  args.activations = product.input->record(matrix.activation, product.first);
+  args.activation_stride = matrix.activation == ActivationFormat::kF32
+                               ? product.input->rows().stride * sizeof(float)
+                               : kernels::activation_layout(matrix.activation, matrix.cols).stride;
+  args.n = product.n;
   args.out = product.out + first_row;
   args.out_stride = product.out_stride;
   matrix.multiply(args);
 
   if (matrix.scale == 1.0F && matrix.bias == nullptr && product.softcap == 0) return;
-  for (std::size_t i = 0; i < x_.n; ++i) {
+  for (std::size_t i = 0; i < product.n; ++i) {
     float* out = args.out + i * product.out_stride;
     if (matrix.scale != 1.0F) kernels_.scale(out, matrix.scale, rows);
     if (matrix.bias != nullptr) kernels_.add(out, matrix.bias + first_row, rows);

@@ -1,14 +1,15 @@
 // Matrix products of a forward pass: activations prepared once for a group of matrices, weight rows shared out among
 // workers.
 //
-// Layer: models. Use: begin(x, matrices); prepare_row(i) for every row, on any worker; run(products). Every output
-// element is made by one kernel call in one order, so neither the cut into chunks nor the number of workers shows in
-// the result.
+// Layer: models. Use: input.begin(x, matrices); input.prepare_row(i) for every row, on any worker; products.add(...)
+// for everything that can run at once; products.run(). Every output element is made by one kernel call in one order, so
+// neither the cut into chunks, nor which rows stand beside each other, nor the number of workers shows in the result.
 #pragma once
 
 #include <cstddef>
 #include <initializer_list>
 #include <string_view>
+#include <vector>
 
 #include "engine/runtime/profile.h"
 #include "engine/runtime/thread_pool.h"
@@ -18,38 +19,77 @@
 
 namespace hk::models {
 
-/// out row i = matrix * x row i, times the matrix's scale, plus its bias, then soft-capped.
-struct Product {
-  const Matrix* matrix = nullptr;
-  float* out = nullptr;
-  std::size_t out_stride = 0;
-  float softcap = 0;  ///< cap * tanh(y / cap); 0: none
-};
-
-class Products {
+/// Rows that matrices multiply, with the quantized records that the matrices' kernels take.
+class PreparedRows {
  public:
-  Products(const kernels::KernelTable& kernels, engine::ThreadPool& pool) : kernels_(kernels), pool_(pool) {}
+  explicit PreparedRows(const kernels::KernelTable& kernels) : kernels_(kernels) {}
 
-  /// Takes x as the input of the next products; empty matrices are ignored.
+  /// Takes x as the input of `matrices`; empty ones are ignored. Floats are used where they lie.
   void begin(const Rows& x, std::initializer_list<const Matrix*> matrices);
   void prepare_row(std::size_t i);
-  void prepare_rows();  ///< all of them
-  /// All products of prepared rows in one go over the workers. `stage` is their name in a profile.
-  void run(std::string_view stage, std::initializer_list<Product> products);
 
-  std::size_t bytes() const { return q8x32_.bytes() + q8x256_.bytes(); }
+  /// Makes room for n rows picked from `from` for `matrices`, then takes over row `j` of `from` as row i.
+  void begin_picked(const PreparedRows& from, std::size_t n, std::initializer_list<const Matrix*> matrices);
+  void pick_row(std::size_t i, const PreparedRows& from, std::size_t j);
+
+  const Rows& rows() const { return x_; }
+  /// Row i as the kernel of a matrix takes it.
+  const void* record(kernels::ActivationFormat format, std::size_t i) const;
+
+  std::size_t bytes() const { return q8x32_.bytes() + q8x256_.bytes() + floats_.bytes(); }
 
  private:
-  void count(engine::StageTimer& timer, std::initializer_list<Product> products) const;
-  void multiply(const Product& product, std::size_t first_row, std::size_t rows) const;
+  void choose(std::initializer_list<const Matrix*> matrices);
+  void grow(std::size_t n, std::size_t cols);
 
   const kernels::KernelTable& kernels_;
-  engine::ThreadPool& pool_;
   Rows x_;
+  bool use_float_ = false;
   bool use_q8x32_ = false;
   bool use_q8x256_ = false;
   engine::AlignedBuffer<std::byte> q8x32_;
   engine::AlignedBuffer<std::byte> q8x256_;
+  RowBuffer floats_;  // of picked rows
+};
+
+/// Collects products whose inputs are prepared and runs them in one go over the workers.
+class Products {
+ public:
+  Products(const kernels::KernelTable& kernels, engine::ThreadPool& pool) : kernels_(kernels), pool_(pool) {}
+
+  /// Makes room for so many products at once, so that `add` never allocates.
+  void reserve(std::size_t products);
+
+  /// out row i = matrix * input row i, times the matrix's scale, plus its bias, then cap * tanh(y / cap) unless cap is
+  /// 0. An empty matrix is ignored.
+  void add(const Matrix& matrix, const PreparedRows& input, const Rows& out, float softcap = 0);
+  /// The same for `n` rows of the input from `first` on.
+  void add_part(const Matrix& matrix, const PreparedRows& input, std::size_t first, std::size_t n, float* out,
+                std::size_t out_stride, float softcap = 0);
+  /// All of them at once. `stage` is their name in a profile.
+  void run(std::string_view stage);
+
+  std::size_t bytes() const {
+    return list_.capacity() * sizeof(Product) + first_chunk_.capacity() * sizeof(std::size_t);
+  }
+
+ private:
+  struct Product {
+    Matrix matrix;
+    const PreparedRows* input;
+    std::size_t first, n;
+    float* out;
+    std::size_t out_stride;
+    float softcap;
+    std::size_t chunk_rows;
+  };
+  void count(engine::StageTimer& timer) const;
+  void multiply(const Product& product, std::size_t first_row, std::size_t rows) const;
+
+  const kernels::KernelTable& kernels_;
+  engine::ThreadPool& pool_;
+  std::vector<Product> list_;
+  std::vector<std::size_t> first_chunk_;
 };
 
 }  // namespace hk::models

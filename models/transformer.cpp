@@ -39,11 +39,11 @@ Transformer::Transformer(std::shared_ptr<engine::ModelReader> reader, ModelSpec 
 std::unique_ptr<engine::Sequence> Transformer::new_sequence(const SequenceOptions& options) {
   if (options.context_length == 0)
     throw Error("a sequence needs a context of at least one position", ErrorKind::kUsage);
-  return std::make_unique<KvSequence>(this, spec_.kv_slots, options);
+  return std::make_unique<KvSequence>(this, spec_, options);
 }
 
 std::uint64_t Transformer::state_bytes(const SequenceOptions& options, std::size_t positions) const {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = spec_.state_floats == 0 ? 0 : RecurrentState::most_bytes(spec_.state_floats, positions);
   for (const KvSlot& slot : spec_.kv_slots) {
     std::size_t pages = (positions + kernels::kKvPage - 1) / kernels::kKvPage;
     if (slot.window != 0)
@@ -57,24 +57,6 @@ std::uint64_t Transformer::scratch_bytes() const {
   std::uint64_t bytes = pass_.bytes() + logits_.bytes();
   for (const std::vector<float>& values : spec_.owned) bytes += values.size() * sizeof(float);
   return bytes;
-}
-
-/// What Pass takes for a full chunk: rows of the widest layer in floats, quantized once more for the products.
-std::uint64_t Transformer::expected_scratch_bytes() const {
-  std::uint64_t mixer = 0, inner = 0;
-  for (const LayerSpec& layer : spec_.layers) {
-    const AttentionSpec& a = layer.attention;
-    const std::uint64_t wide = a.heads * a.key_length + a.kv_heads * (a.key_length + a.value_length);
-    mixer = std::max<std::uint64_t>(mixer, wide + a.heads * a.value_length);
-    inner = std::max<std::uint64_t>(inner, layer.feed_forward.up.rows);
-  }
-  constexpr std::uint64_t kWidths = 5;  // the stream, two norms, two branches
-  const std::uint64_t floats = kWidths * spec_.width + mixer + 2 * inner;
-  constexpr std::uint64_t kPartials = std::uint64_t{16} << 20;  // of attention over a long context
-  const std::uint64_t expected =
-      kChunkRows * (floats * sizeof(float) + 2 * std::max<std::uint64_t>(inner, spec_.width)) +
-      spec_.vocab_size * sizeof(float) + kPartials;
-  return std::max(expected, scratch_bytes());
 }
 
 /// Checks everything that can be wrong with the batch; after this only memory can run out.
@@ -110,7 +92,9 @@ std::size_t Transformer::next_chunk() {
   tokens_.clear();
   wanted_.clear();
   for (Work& work : work_) {
-    const std::size_t rows = std::min(work.tokens.size() - work.done, kChunkRows - tokens_.size());
+    std::size_t rows = std::min(work.tokens.size() - work.done, kChunkRows - tokens_.size());
+    // Recurrent state can be kept where a chunk ends, so chunks end where pages do.
+    if (spec_.state_floats != 0) rows = std::min(rows, kernels::kKvPage - (work.start + work.done) % kernels::kKvPage);
     if (rows == 0) continue;
     segments_.push_back({work.sequence, tokens_.size(), rows, work.start + work.done});
     for (std::size_t i = work.done; i < work.done + rows; ++i) {
@@ -145,7 +129,10 @@ bool Transformer::run_chunks(const ForwardControl& control, std::size_t total) {
 }
 
 void Transformer::roll_back() {
-  for (const Work& work : work_) work.sequence->truncate(work.start);
+  for (const Work& work : work_) {
+    work.sequence->truncate(work.start);
+    work.sequence->end_call(0);
+  }
 }
 
 std::span<const float> Transformer::forward(std::span<const BatchItem> items, const ForwardControl& control) {
@@ -158,6 +145,7 @@ std::span<const float> Transformer::forward(std::span<const BatchItem> items, co
   }
   if (rows * spec_.vocab_size > logits_.size())
     logits_ = engine::AlignedBuffer<float>(rows * spec_.vocab_size, "the logits of a batch");
+  for (const Work& work : work_) work.sequence->begin_call();
   bool completed = false;
   try {
     completed = run_chunks(control, total);
@@ -169,7 +157,10 @@ std::span<const float> Transformer::forward(std::span<const BatchItem> items, co
     roll_back();
     return {};
   }
-  for (const Work& work : work_) work.sequence->release_unseen(work.sequence->length(), work.sequence->length());
+  for (const Work& work : work_) {
+    work.sequence->end_call(work.tokens.size());
+    work.sequence->release_unseen(work.sequence->length(), work.sequence->length());
+  }
   return {logits_.data(), rows * spec_.vocab_size};
 }
 

@@ -93,10 +93,8 @@ void Weights::count(const TensorView& view) {
   parameters_ += view.elements();
 }
 
-Matrix Weights::matrix(const std::string& name, std::size_t rows, std::size_t cols, Bias bias) {
-  const std::string shape = fmt::format("[{}, {}]", rows, cols);
-  const TensorView& view = require(name + ".weight", shape);
-  if (view.ndim != 2 || view.shape[0] != rows || view.shape[1] != cols) misshapen(view, shape);
+/// The first of `count` matrices that lie behind one another in a tensor of the right shape.
+Matrix Weights::bind(const TensorView& view, std::size_t matrices, std::size_t rows, std::size_t cols) {
   const kernels::Format& stored = format(view);
   Matrix matrix;
   matrix.multiply = kernels_.matmul(stored.type);
@@ -106,14 +104,40 @@ Matrix Weights::matrix(const std::string& name, std::size_t rows, std::size_t co
   matrix.activation = kernels::activation_of(stored.type);
   matrix.type = stored.type;
   matrix.row_bytes = row_bytes(view, stored, cols);
-  check_payload(view, rows, matrix.row_bytes);
+  check_payload(view, matrices * rows, matrix.row_bytes);
   matrix.data = view.data.data();
   matrix.rows = rows;
   matrix.cols = cols;
   count(view);
+  return matrix;
+}
+
+Matrix Weights::bare_matrix(const std::string& name, std::size_t rows, std::size_t cols) {
+  const std::string shape = fmt::format("[{}, {}]", rows, cols);
+  const TensorView& view = require(name + ".weight", shape);
+  const bool one_row = view.ndim == 1 && rows == 1 && view.shape[0] == cols;
+  if (!one_row && (view.ndim != 2 || view.shape[0] != rows || view.shape[1] != cols)) misshapen(view, shape);
+  return bind(view, 1, rows, cols);
+}
+
+Matrix Weights::matrix(const std::string& name, std::size_t rows, std::size_t cols, Bias bias) {
+  Matrix matrix = bare_matrix(name, rows, cols);
   if (const float* scale = optional_vector(name + ".scale", 1)) matrix.scale = *scale;
   matrix.bias = bias == Bias::kRequired ? vector(name + ".bias", rows) : optional_vector(name + ".bias", rows);
   return matrix;
+}
+
+MatrixBank Weights::bank(const std::string& name, std::size_t experts, std::size_t rows, std::size_t cols) {
+  const std::string shape = fmt::format("[{}, {}, {}]", experts, rows, cols);
+  const TensorView& view = require(name + ".weight", shape);
+  if (view.ndim != 3 || view.shape[0] != experts || view.shape[1] != rows || view.shape[2] != cols)
+    misshapen(view, shape);
+  MatrixBank bank;
+  bank.count = experts;
+  bank.first = bind(view, experts, rows, cols);
+  if (contains(name + ".bias")) bank.first.bias = vectors(name + ".bias", experts, rows);
+  bank.scales = optional_vector(name + ".scale", experts);
+  return bank;
 }
 
 LookupTable Weights::table(const std::string& name, std::size_t cols) {
@@ -136,6 +160,13 @@ const float* Weights::vector(const std::string& tensor, std::size_t n) {
   const std::string shape = fmt::format("[{}]", n);
   const TensorView& view = require(tensor, shape);
   if (view.elements() != n || view.cols() != n) misshapen(view, shape);
+  return values(view, n);
+}
+
+const float* Weights::values_of(const std::string& tensor, std::size_t n) {
+  const std::string shape = fmt::format("of {} values", n);
+  const TensorView& view = require(tensor, shape);
+  if (view.elements() != n) misshapen(view, shape);
   return values(view, n);
 }
 

@@ -29,10 +29,17 @@ class Weights {
 
   /// NAME.weight [rows, cols], with NAME.bias [rows] and NAME.scale [1] when the file has them.
   Matrix matrix(const std::string& name, std::size_t rows, std::size_t cols, Bias bias = Bias::kOptional);
+  /// The same without bias and scale, for files where tensors of those names mean something else.
+  Matrix bare_matrix(const std::string& name, std::size_t rows, std::size_t cols);
+  /// The matrices of all experts: NAME.weight [experts, rows, cols], with NAME.bias [experts, rows] and NAME.scale
+  /// [experts] when the file has them.
+  MatrixBank bank(const std::string& name, std::size_t experts, std::size_t rows, std::size_t cols);
   /// NAME.weight [any, cols], rows decoded on demand.
   LookupTable table(const std::string& name, std::size_t cols);
   /// A whole tensor of n values by its full name.
   const float* vector(const std::string& tensor, std::size_t n);
+  /// The same whatever its shape, when only the number of values matters.
+  const float* values_of(const std::string& tensor, std::size_t n);
   /// The same for a small f32 use of a matrix [rows, cols], such as one norm weight a head.
   const float* vectors(const std::string& tensor, std::size_t rows, std::size_t cols);
   /// Null when the file has no such tensor.
@@ -46,6 +53,7 @@ class Weights {
   std::vector<std::string> unused() const;
 
  private:
+  Matrix bind(const engine::TensorView& view, std::size_t count, std::size_t rows, std::size_t cols);
   const engine::TensorView& require(const std::string& tensor, std::string_view expected_shape);
   const engine::TensorView& usable(const engine::TensorView& view) const;
   engine::StorageType storage_type(const engine::TensorView& view) const;

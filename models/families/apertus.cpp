@@ -29,7 +29,7 @@ void describe_apertus(Builder& b) {
     attention.rope_style = style;
     b.head_norms(attention, i);
     FeedForwardSpec feed_forward = b.plain_feed_forward(i, Activation::kXielu);
-    feed_forward.xielu = {softplus(alpha_p[i]), beta[i] + softplus(alpha_n[i]), beta[i], limit[i]};
+    feed_forward.activation.xielu = {softplus(alpha_p[i]), beta[i] + softplus(alpha_n[i]), beta[i], limit[i]};
     b.spec.layers.push_back(b.pre_norm_layer(i, attention, feed_forward));
   }
   b.output();

@@ -29,7 +29,9 @@ void Builder::read_sizes(NormKind norm_kind) {
   sizes.context = keys.count("context_length");
   sizes.heads = keys.per_layer("attention.head_count", all_layers_);
   sizes.kv_heads = keys.per_layer_or("attention.head_count_kv", all_layers_, sizes.heads);
-  sizes.feed_forward = keys.per_layer("feed_forward_length", all_layers_);
+  sizes.feed_forward = keys.contains("expert_feed_forward_length")
+                           ? keys.per_layer_or("feed_forward_length", all_layers_, PerLayer(0))
+                           : keys.per_layer("feed_forward_length", all_layers_);
   sizes.key_length = head_size("attention.key_length");
   sizes.value_length = head_size("attention.value_length");
   sizes.n_rot = keys.count_or("rope.dimension_count", sizes.key_length);
@@ -44,7 +46,8 @@ void Builder::read_sizes(NormKind norm_kind) {
 std::size_t Builder::head_size(std::string_view key) const {
   if (keys.contains(key)) return keys.count(key);
   const std::size_t heads = sizes.heads[0];
-  if (!sizes.heads.uniform() || heads == 0 || sizes.width % heads != 0)
+  if (heads == 0) return 0;  // no attention
+  if (!sizes.heads.uniform() || sizes.width % heads != 0)
     keys.refuse(keys.full(key), "missing",
                 fmt::format("it, since width {} over {} heads gives no head size", sizes.width, heads));
   return sizes.width / heads;
@@ -104,6 +107,10 @@ std::size_t Builder::rope(const RopeSettings& settings) {
 }
 
 AttentionSpec Builder::attention(std::size_t layer, Bias qkv_bias) {
+  return attention(layer, AttentionOptions{.qkv_bias = qkv_bias});
+}
+
+AttentionSpec Builder::attention(std::size_t layer, const AttentionOptions& options) {
   AttentionSpec a;
   a.heads = sizes.heads[layer];
   a.kv_heads = sizes.kv_heads[layer];
@@ -112,25 +119,37 @@ AttentionSpec Builder::attention(std::size_t layer, Bias qkv_bias) {
   if (a.heads == 0 || a.kv_heads == 0 || a.heads % a.kv_heads != 0)
     keys.refuse(keys.full("attention.head_count_kv"), fmt::format("{} in layer {}", a.kv_heads, layer),
                 fmt::format("a divisor of the {} heads", a.heads));
-  const std::size_t q_rows = a.heads * a.key_length;
-  const std::size_t k_rows = a.kv_heads * a.key_length;
-  const std::size_t v_rows = a.kv_heads * a.value_length;
-  if (weights.contains(name(layer, "attn_qkv.weight"))) {
-    const Matrix fused = weights.matrix(name(layer, "attn_qkv"), q_rows + k_rows + v_rows, sizes.width, qkv_bias);
-    a.q = fused.slice(0, q_rows);
-    a.k = fused.slice(q_rows, k_rows);
-    a.v = fused.slice(q_rows + k_rows, v_rows);
-  } else {
-    a.q = weights.matrix(name(layer, "attn_q"), q_rows, sizes.width, qkv_bias);
-    a.k = weights.matrix(name(layer, "attn_k"), k_rows, sizes.width, qkv_bias);
-    a.v = weights.matrix(name(layer, "attn_v"), v_rows, sizes.width, qkv_bias);
-  }
+  if (options.q_holds_gate && a.key_length != a.value_length)
+    keys.refuse(keys.full("attention.value_length"), fmt::format("{}", a.value_length),
+                fmt::format("the key length {}, since a gate is as wide as a query", a.key_length));
+  bind_qkv(a, layer, options);
   a.output = weights.matrix(name(layer, "attn_output"), sizes.width, a.heads * a.value_length);
   const double scale = keys.number_or("attention.scale", 0);  // 0 stands for the usual one
   a.scale = static_cast<float>(scale == 0 ? 1 / std::sqrt(static_cast<double>(a.key_length)) : scale);
-  a.kv_slot = spec.kv_slots.size();
-  spec.kv_slots.push_back({a.kv_heads, a.key_length, a.value_length, 0});
+  a.kv_slot = options.kv_slot.value_or(spec.kv_slots.size());
+  if (!options.kv_slot) spec.kv_slots.push_back({a.kv_heads, a.key_length, a.value_length, 0});
   return a;
+}
+
+void Builder::bind_qkv(AttentionSpec& a, std::size_t layer, const AttentionOptions& options) {
+  const std::size_t q_rows = a.heads * a.key_length;
+  const std::size_t k_rows = a.kv_heads * a.key_length;
+  const std::size_t v_rows = a.kv_heads * a.value_length;
+  if (!options.q_holds_gate && !options.kv_slot && weights.contains(name(layer, "attn_qkv.weight"))) {
+    const Matrix fused =
+        weights.matrix(name(layer, "attn_qkv"), q_rows + k_rows + v_rows, sizes.width, options.qkv_bias);
+    a.q = fused.slice(0, q_rows);
+    a.k = fused.slice(q_rows, k_rows);
+    a.v = fused.slice(q_rows + k_rows, v_rows);
+    return;
+  }
+  a.q_holds_gate = options.q_holds_gate;
+  a.q = weights.matrix(name(layer, "attn_q"), a.q_holds_gate ? 2 * q_rows : q_rows, sizes.width, options.qkv_bias);
+  if (options.kv_slot) return;
+  a.k = weights.matrix(name(layer, "attn_k"), k_rows, sizes.width, options.qkv_bias);
+  const bool from_keys =
+      options.values_from_keys && v_rows == k_rows && !weights.contains(name(layer, "attn_v.weight"));
+  if (!from_keys) a.v = weights.matrix(name(layer, "attn_v"), v_rows, sizes.width, options.qkv_bias);
 }
 
 void Builder::set_window(AttentionSpec& attention, std::size_t window) {
@@ -159,11 +178,16 @@ void Builder::own_head_norms(AttentionSpec& attention, std::size_t layer) {
 
 LayerSpec Builder::pre_norm_layer(std::size_t layer, const AttentionSpec& attention,
                                   const FeedForwardSpec& feed_forward) {
+  LayerSpec made = pre_norm_layer(layer, attention);
+  made.feed_forward = feed_forward;
+  return made;
+}
+
+LayerSpec Builder::pre_norm_layer(std::size_t layer, const AttentionSpec& attention) {
   LayerSpec made;
   made.mixer_norm = norm(name(layer, "attn_norm"), sizes.width);
   made.attention = attention;
   made.feed_forward_norm = norm(name(layer, "ffn_norm"), sizes.width);
-  made.feed_forward = feed_forward;
   return made;
 }
 
@@ -186,6 +210,13 @@ std::vector<bool> Builder::window_layers(std::size_t usual_period) const {
   return windowed;
 }
 
+std::vector<float> Builder::per_layer_numbers(std::string_view key, double usual) const {
+  if (!keys.contains(key)) return std::vector<float>(sizes.layers, static_cast<float>(usual));
+  std::vector<float> numbers = keys.plain_numbers(keys.full(key), all_layers_);
+  numbers.resize(sizes.layers);
+  return numbers;
+}
+
 void Builder::alibi(AttentionSpec& attention, double max_bias) {
   // Heads up to a power of two get 2^(-max_bias k / n) for k = 1..n; those beyond it the odd steps of the next power.
   const auto n = static_cast<double>(std::bit_floor(attention.heads));
@@ -204,7 +235,7 @@ FeedForwardSpec Builder::gated_feed_forward(std::size_t layer, Activation activa
 
 FeedForwardSpec Builder::gated_feed_forward(std::size_t layer, Activation activation, std::size_t inner) {
   FeedForwardSpec f;
-  f.activation = activation;
+  f.activation.kind = activation;
   if (weights.contains(name(layer, "ffn_gate.weight"))) {
     f.gate = weights.matrix(name(layer, "ffn_gate"), inner, sizes.width);
     f.up = weights.matrix(name(layer, "ffn_up"), inner, sizes.width);
@@ -219,17 +250,10 @@ FeedForwardSpec Builder::gated_feed_forward(std::size_t layer, Activation activa
 
 FeedForwardSpec Builder::plain_feed_forward(std::size_t layer, Activation activation) {
   FeedForwardSpec f;
-  f.activation = activation;
+  f.activation.kind = activation;
   f.up = weights.matrix(name(layer, "ffn_up"), sizes.feed_forward[layer], sizes.width);
   f.down = weights.matrix(name(layer, "ffn_down"), sizes.width, sizes.feed_forward[layer]);
   return f;
-}
-
-void Builder::refuse_experts() const {
-  const std::size_t experts = keys.count_or("expert_count", 0);
-  if (experts != 0)
-    keys.refuse(keys.full("expert_count"), fmt::format("{}", experts),
-                "0: this engine does not run mixtures of experts");
 }
 
 }  // namespace hk::models

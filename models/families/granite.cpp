@@ -1,6 +1,7 @@
-// Granite 3 and 4 (dense) and MiniCPM: Llama with factors on embeddings, branches and logits, and its own attention
-// scale.
+// Granite 3 and 4, dense and with experts, and MiniCPM: Llama with factors on embeddings, branches and logits, and its
+// own attention scale.
 #include <cmath>
+#include <utility>
 
 #include "models/families/families.h"
 
@@ -18,13 +19,21 @@ void describe_scaled(Builder& b, const Scales& usual) {
   b.embedding();
   const std::size_t rope = b.rope();
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kAdjacent);
+  const bool mixture = b.keys.count_or("expert_count", 0) != 0;
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
     AttentionSpec attention = b.attention(i);
     attention.rope = rope;
     attention.rope_style = style;
-    LayerSpec layer = b.pre_norm_layer(i, attention, b.gated_feed_forward(i, Activation::kSilu));
+    LayerSpec layer = b.pre_norm_layer(i, attention);
     layer.residual_scale = residual;
-    b.spec.layers.push_back(layer);
+    if (mixture) {
+      ExpertsSpec experts = b.experts(i, {Gating::kSoftmax, true});
+      b.shared_expert(experts, i, b.keys.count_or("expert_shared_feed_forward_length", 0));
+      Builder::set_experts(layer, std::move(experts));
+    } else {
+      layer.feed_forward = b.gated_feed_forward(i, Activation::kSilu);
+    }
+    b.spec.layers.push_back(std::move(layer));
   }
   b.output(1 / b.keys.positive_or("logit_scale", usual.logits));
 }
@@ -32,7 +41,6 @@ void describe_scaled(Builder& b, const Scales& usual) {
 }  // namespace
 
 void describe_granite(Builder& b) {
-  b.refuse_experts();
   b.read_sizes(NormKind::kRms);
   describe_scaled(b, {1, 1, 1});
 }

@@ -52,7 +52,8 @@ void check(const char* name) {
     const BatchItem item{s.get(), std::span(fixture->tokens).subspan(first, n), logits};
     model->forward({&item, 1});
   };
-  feed(0, 20, LogitsFor::kAll);  // takes the buffers and the first page
+  feed(0, 19, LogitsFor::kAll);   // takes the buffers and the first page
+  feed(19, 1, LogitsFor::kLast);  // recurrent state alternates between two blocks
   const auto scratch = model->scratch_bytes();
   counting = true;
   allocations = 0;
@@ -73,6 +74,10 @@ TEST(Allocations, NoneAfterTheFirstPass) {
   ::operator delete(probe);
   check("llama-plain");
   check("llama-q-q4_k");
+  check("qwen3moe-q-q4_k");
+  check("deepseek2-v3");
+  check("qwen35-base");
+  check("granitehybrid-moe");
 }
 
 }  // namespace

@@ -79,7 +79,7 @@ TEST_F(Refusals, SenselessNumbers) {
   expect_words(integer("llama.attention.head_count", 0), {"head_count"});
   expect_words(integer("llama.rope.dimension_count", 7), {"llama.rope.dimension_count", "7", "even"});
   expect_words(integer("llama.rope.dimension_count", 18), {"llama.rope.dimension_count", "18", "16"});
-  expect_words(integer("llama.expert_count", 8), {"llama.expert_count", "8"});
+  expect_words(integer("llama.expert_count", 8), {"llama.expert_used_count", "missing"});
   expect_words(number("llama.rope.freq_base", 0.5), {"llama.rope.freq_base", "0.5"});
   expect_words(number("llama.rope.freq_base", std::nan("")), {"llama.rope.freq_base", "finite"});
   expect_words(number("llama.attention.layer_norm_rms_epsilon", -1), {"layer_norm_rms_epsilon", "-1"});

@@ -67,6 +67,12 @@ class LongContexts : public testing::TestWithParam<const char*> {
     model_ = models::open(fixture_->reader(), pool_);
     tokens_ = random_tokens(kTokens, model_->info().vocab_size);
   }
+  bool recurrent() const {
+    for (const auto& [key, value] : fixture_->record.at("metadata").items()) {
+      if (key.find(".ssm.") != std::string::npos || key.find(".shortconv.") != std::string::npos) return true;
+    }
+    return false;
+  }
   static constexpr std::size_t kTokens = 777;  // four pages, the last one partly
   static constexpr engine::SequenceOptions kOptions{900, KvType::kF16};
   engine::ThreadPool pool_{1};
@@ -110,7 +116,11 @@ TEST_P(LongContexts, GoingBackAndCancellationKeepThePast) {
   EXPECT_LE(s->state_bytes(), model_->state_bytes(kOptions, kTokens));
   for (const std::size_t wanted : {std::size_t{760}, std::size_t{601}, std::size_t{270}, std::size_t{3}}) {
     const std::size_t kept = s->truncate(wanted);  // windows may have given up what lies so far back
-    EXPECT_TRUE(kept == wanted || kept == 0) << wanted;
+    if (recurrent()) {
+      EXPECT_TRUE(kept <= wanted && wanted - kept <= 2 * (kTokens - wanted) + 256) << kept << " for " << wanted;
+    } else {
+      EXPECT_TRUE(kept == wanted || kept == 0) << wanted;
+    }
     EXPECT_EQ(s->length(), kept);
     int polls = 0;
     const BatchItem item{s.get(), std::span(tokens_).subspan(kept), LogitsFor::kNone};
@@ -126,7 +136,8 @@ TEST_P(LongContexts, GoingBackAndCancellationKeepThePast) {
 
 INSTANTIATE_TEST_SUITE_P(Models, LongContexts,
                          testing::Values("llama-plain", "gemma2-base", "gemma3-base", "bloom-base", "olmo2-swa",
-                                         "llama-q-q4_k"),
+                                         "llama-q-q4_k", "gpt-oss-f32", "deepseek2-v3", "deepseek2-legacy", "lfm2-base",
+                                         "qwen3next-base", "jamba-base", "falcon-h1-base"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::ranges::replace(name, '-', '_');
