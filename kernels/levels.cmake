@@ -20,8 +20,10 @@ function(hk_kernel_level level)
   target_include_directories(hk_kernels_${level} PRIVATE ${PROJECT_SOURCE_DIR})
   target_link_libraries(hk_kernels_${level} PRIVATE hk_options)
   # -Wno-psabi: vector types only cross inlined calls here. Old-style casts convert between compiler and intrinsic vectors.
+  # -Wno-maybe-uninitialized: g++ 12 complains about the deliberately undefined registers of its own AVX-512 header.
   target_compile_options(hk_kernels_${level} PRIVATE ${optimise} -fno-exceptions -fno-rtti -fno-threadsafe-statics -Wno-psabi
-                                                     -Wno-unknown-warning-option ${ARG_FLAGS})
+                                                     -Wno-unknown-warning-option
+                                                     $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> ${ARG_FLAGS})
   target_compile_definitions(hk_kernels_${level} PRIVATE HK_LEVEL=${level} ${ARG_DEFINES})
   target_sources(hk_kernels PRIVATE $<TARGET_OBJECTS:hk_kernels_${level}>)
   target_compile_definitions(hk_kernels PRIVATE HK_HAVE_${level})

@@ -156,8 +156,9 @@ void matmul_block(const MatmulArgs& args) {
           for (int part = 0; part < F::kScales; ++part) scratch.scale[b][part][r] = scale[part];
         }
       }
-      for_tiles(args.n, [&]<int A>(std::size_t i)
-                            HK_LAMBDA_INLINE { block_tile<F, A>(scratch, count, panel, args, layout, first, i); });
+      for_tiles<kMaxA>(args.n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+        block_tile<F, A>(scratch, count, panel, args, layout, first, i);
+      });
     }
   }
 }

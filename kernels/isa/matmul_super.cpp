@@ -10,7 +10,7 @@ MatmulFn matmul_super_format(StorageType type) {
     case StorageType::kQ2_K:
       return matmul_super<Q2_K>;
     case StorageType::kQ3_K:
-      return matmul_super<Q3_K>;
+      return matmul_super<Q3_K, Q3_KStream>;
     case StorageType::kQ4_K:
       return matmul_super<Q4_K>;
     case StorageType::kQ5_K:

@@ -150,16 +150,19 @@ HK_INLINE void super_stream(const Panel& panel, const MatmulArgs& args, const Ac
         F::sub(panel.rows + r * W, offset, c, head, steps);
         for (int g = 0; g < kSubSteps / kGroupSteps; ++g) {
           const int group = c * (kSubSteps / kGroupSteps) + g;
-          vi even = F::kFolded ? vi{} : bias_start<F>(x.sums, group), odd{};  // two chains: half the latency
-          for (int u = g * kGroupSteps; u < (g + 1) * kGroupSteps; u += 2) {
-            even = dot<F::kWide>(even, steps[u], set_i(load32(codes + F::kSub * c + 4 * u)));
-            odd = dot<F::kWide>(odd, steps[u + 1], set_i(load32(codes + F::kSub * c + 4 * u + 4)));
+          // several chains: one would take four or five cycles a step
+          constexpr int kChains = kGroupSteps < 16 ? 2 : 4;
+          vi part[kChains] = {};
+          if constexpr (!F::kFolded) part[0] = bias_start<F>(x.sums, group);
+#pragma GCC unroll 64
+          for (int u = 0; u < kGroupSteps; ++u) {
+            const int step = g * kGroupSteps + u;
+            part[u % kChains] = dot<F::kWide>(part[u % kChains], steps[step],
+                                              set_i(load32(codes + F::kSub * c + 4 * F::position(step))));
           }
-          if constexpr (F::kFolded) {
-            total += even + odd;
-          } else {
-            total += (even + odd) * head.scales[group];
-          }
+          vi sum = part[0] + part[1];
+          if constexpr (kChains == 4) sum += part[2] + part[3];
+          total += F::kFolded ? sum : sum * head.scales[group];
         }
       }
       acc[r][0] = super_end<F>(head, total, x.sums, set_f(scale), acc[r][0]);
@@ -168,7 +171,8 @@ HK_INLINE void super_stream(const Panel& panel, const MatmulArgs& args, const Ac
   store_sums<1>(panel, 0, acc);
 }
 
-template <typename F>
+/// S: the unpacker for one activation, when another one than F is better there.
+template <typename F, typename S = F>
 void matmul_super(const MatmulArgs& args) {
   constexpr int kSubs = 256 / F::kSub, kSubSteps = F::kSub / 4;
   const ActivationLayout layout = activation_layout(ActivationFormat::kQ8x256, args.cols);
@@ -177,7 +181,7 @@ void matmul_super(const MatmulArgs& args) {
   for (std::size_t row = 0; row < args.rows; row += kPanel) {
     const Panel panel = make_panel(args, row);
     if (args.n == 1) {
-      super_stream<F>(panel, args, layout);
+      super_stream<S>(panel, args, layout);
       continue;
     }
     for (std::size_t block = 0; block < blocks; ++block) {
@@ -192,11 +196,12 @@ void matmul_super(const MatmulArgs& args) {
           if constexpr (F::kPairOrder) {
             for (int u = 0; u < kSubSteps; u += 4) from_pair_order(steps + u);
           }
-          for (int u = 0; u < kSubSteps; ++u) scratch.steps[c * kSubSteps + u][r] = steps[u];
+          for (int u = 0; u < kSubSteps; ++u) scratch.steps[c * kSubSteps + F::position(u)][r] = steps[u];
         }
       }
-      for_tiles(args.n, [&]<int A>(std::size_t i)
-                            HK_LAMBDA_INLINE { super_tile<F, A>(scratch, panel, args, layout, block, i); });
+      for_tiles<kMaxSingleA>(args.n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+        super_tile<F, A>(scratch, panel, args, layout, block, i);
+      });
     }
   }
 }

@@ -5,7 +5,7 @@
 // the same in both (the promise in kernels/kernels.h):
 //   Block32: over blocks in order, acc = fma(float(integer dot), weight scale * activation scale, acc)
 //   Super:   integers within 256 elements, then the same with the super-block's scale; minima follow as a second fma
-//   Float:   fma over the columns of a chunk from zero, then acc += chunk
+//   Float:   fma over the even and over the odd columns of a chunk from zero, then acc += even + odd
 #pragma once
 
 #include "kernels/activation.h"
@@ -15,17 +15,17 @@
 namespace hk::kernels {
 namespace {
 
-// Panel and tile sizes. Accumulators for R vectors of rows by A activations stay in registers: 32 registers hold the
-// 2 x 6 integer and 2 x 6 float sums of a Block32 tile plus two weight vectors; 16 registers hold 2 x 3 integer sums.
+// Panel and tile sizes: R vectors of rows by at most kMaxA activations (kMaxSingleA where only one kind of sums is live
+// at a time). The sums stay in registers: 32 registers hold the 2 x 6 integer and 2 x 6 float sums of a Block32 tile
+// plus two weight vectors, 16 registers 2 x 3 of both, or 2 x 5 of one kind. More chains than that spill (on AVX-512, 8
+// activations cost 3 to 6 %); fewer do not cover the latency of the dot product.
+inline constexpr int R = 2;
 #if defined(HK_ISA_AVX512)
-inline constexpr int R = 2;
-inline constexpr int kMaxA = 6;
+inline constexpr int kMaxA = 6, kMaxSingleA = 6;
 #elif defined(HK_ISA_AVX2)
-inline constexpr int R = 2;
-inline constexpr int kMaxA = 3;
+inline constexpr int kMaxA = 3, kMaxSingleA = 5;
 #else
-inline constexpr int R = 2;
-inline constexpr int kMaxA = 4;
+inline constexpr int kMaxA = 4, kMaxSingleA = 4;
 #endif
 inline constexpr int kPanel = R * W;
 
@@ -71,6 +71,10 @@ class Prefetch {
       for (int b = 0; b < bytes_; b += 64) __builtin_prefetch(panel_.rows[r] + delta_ + b);
     }
   }
+  /// The line at byte `at` of the unit, of W rows from `first` on: for unpackers that take whole lines.
+  HK_INLINE void line(int first, int at) const {
+    for (int r = first; r < first + W; ++r) __builtin_prefetch(panel_.rows[r] + delta_ + at);
+  }
 
  private:
   const Panel& panel_;
@@ -105,7 +109,7 @@ HK_INLINE void store_sums(const Panel& panel, std::size_t i, const vf (&acc)[R][
   }
 }
 
-/// Calls tile.template operator()<A>(i) for runs of A activations: full tiles first, then the remainder.
+/// Calls tile.template operator()<A>(i) for runs of A <= kMax activations: full tiles first, then the remainder.
 template <int A, typename Tile>
 HK_INLINE void remainder(std::size_t i, std::size_t left, const Tile& tile) {
   if constexpr (A > 0) {
@@ -116,11 +120,11 @@ HK_INLINE void remainder(std::size_t i, std::size_t left, const Tile& tile) {
     }
   }
 }
-template <typename Tile>
+template <int kMax, typename Tile>
 HK_INLINE void for_tiles(std::size_t n, const Tile& tile) {
   std::size_t i = 0;
-  for (; i + kMaxA <= n; i += kMaxA) tile.template operator()<kMaxA>(i);
-  remainder<kMaxA - 1>(i, n - i, tile);
+  for (; i + kMax <= n; i += kMax) tile.template operator()<kMax>(i);
+  remainder<kMax - 1>(i, n - i, tile);
 }
 
 template <bool kWide>

@@ -19,15 +19,6 @@ inline constexpr int kChains = 12;
 // Vectors loaded an iteration: whole cache lines at every width, and far more loads in flight than lines can arrive.
 inline constexpr int kLoads = 8;
 
-#if defined(HK_ISA_AVX512)
-#define HK_REGISTER "+v"
-#elif defined(__SSE2__)
-#define HK_REGISTER "+x"
-#elif defined(HK_ISA_NEON)
-#define HK_REGISTER "+w"
-#else
-#define HK_REGISTER "+m"
-#endif
 /// Makes the compiler believe that the value may have changed: what depends on it is computed anew and not dropped.
 template <typename V>
 HK_INLINE void keep(V& v) {

@@ -15,10 +15,7 @@ struct F32 {
 };
 struct F16 {
   static constexpr int kBytes = 2;
-  static HK_INLINE void spread(vi packed, vf* columns, int stride) {
-    columns[0] = half_low(packed);
-    columns[stride] = half_high(packed);
-  }
+  static HK_INLINE void spread(vi packed, vf* columns, int stride) { split_halves(packed, columns, columns + stride); }
 };
 struct BF16 {
   static constexpr int kBytes = 2;

@@ -25,6 +25,8 @@ struct SuperFormat {
   static constexpr bool kFolded = false;
   static constexpr bool kPairOrder = false;  ///< see unpack_grid.h
   static constexpr int kMinGroup = 0;        ///< elements a minimum covers; 0: none
+  /// Which step of the kSub elements the u-th result of sub() is.
+  static constexpr int position(int u) { return u; }
 };
 
 /// Byte k of `bytes` in every lane, zero-extended.
@@ -151,6 +153,48 @@ struct Q2_K : SuperFormat {
   }
 };
 
+/// The sixteen 6-bit scales of q3_k as bytes in group order, and d in the high half of the last dword. The bytes from
+/// `offset` + 94 on are 2 of codes, 12 of scales and d.
+HK_INLINE void unpack_scales_k3(const std::uint8_t* const* rows, std::size_t offset, vi* scales, vf* d) {
+  vi tail[4];
+  load_rows16(rows, offset + 94, tail);
+  const vi a = shr(tail[0], 16) | (tail[1] << 16), b = shr(tail[1], 16) | (tail[2] << 16);
+  const vi c = shr(tail[2], 16) | (tail[3] << 16);
+  scales[0] = (a & kLowNibbles) | ((c & 0x03030303) << 4);
+  scales[1] = (b & kLowNibbles) | ((shr(c, 2) & 0x03030303) << 4);
+  scales[2] = (shr(a, 4) & kLowNibbles) | ((shr(c, 4) & 0x03030303) << 4);
+  scales[3] = (shr(b, 4) & kLowNibbles) | ((shr(c, 6) & 0x03030303) << 4);
+  *d = half_high(tail[3]);
+}
+
+/// For one activation: codes of three bits, scales beside them. Cheaper to unpack than Q3_K, dearer to multiply; the
+/// integers come out the same.
+struct Q3_KStream : SuperFormat {
+  static constexpr int kBytes = 110;
+  static constexpr int kBias = 4;
+  static constexpr int kGroup = 16;
+  static constexpr int kSub = 128;
+  using Head = SuperHead<16, 0>;
+  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
+    vi scales[4];
+    unpack_scales_k3(rows, offset, scales, &head.d);
+    for (int g = 0; g < 16; ++g) head.scales[g] = byte_of(scales[g / 4], g % 4) - 32;
+    head.dmin = vf{};
+  }
+  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int h, const Head&, vi* steps) {
+    vi packed[8], high[8];
+    for (int q = 0; q < 2; ++q) {
+      load_rows16(rows, offset + 32 + 32 * h + 16 * q, packed + 4 * q);
+      load_rows16(rows, offset + 16 * q, high + 4 * q);
+    }
+    for (int j = 0; j < 8; ++j) high[j] = shr(high[j], 4 * h);
+    for (int k = 0; k < 4; ++k) {
+      for (int j = 0; j < 8; ++j)
+        steps[8 * k + j] = (shr(packed[j], 2 * k) & 0x03030303) | ((high[j] << 2 >> k) & 0x04040404);
+    }
+  }
+};
+
 /// -(group scale * code) is in -128..124 and fits a byte; d is negated to match.
 struct Q3_K : SuperFormat {
   static constexpr int kBytes = 110;
@@ -161,18 +205,11 @@ struct Q3_K : SuperFormat {
   static constexpr int kSub = 128;
   using Head = SuperHead<16, 0>;
   static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    vi tail[4];
-    load_rows16(rows, offset + 94, tail);  // 2 bytes of codes, 12 of scales, d
-    const vi a = shr(tail[0], 16) | (tail[1] << 16), b = shr(tail[1], 16) | (tail[2] << 16);
-    const vi c = shr(tail[2], 16) | (tail[3] << 16);
     vi s[4];
-    s[0] = (a & kLowNibbles) | ((c & 0x03030303) << 4);
-    s[1] = (b & kLowNibbles) | ((shr(c, 2) & 0x03030303) << 4);
-    s[2] = (shr(a, 4) & kLowNibbles) | ((shr(c, 4) & 0x03030303) << 4);
-    s[3] = (shr(b, 4) & kLowNibbles) | ((shr(c, 6) & 0x03030303) << 4);
+    unpack_scales_k3(rows, offset, s, &head.d);
     // t = 64 - s, in 1..64, as two words
     for (int g = 0; g < 16; ++g) head.scales[g] = (64 - byte_of(s[g / 4], g % 4)) * 0x00010001;
-    head.d = -half_high(tail[3]);
+    head.d = -head.d;
     head.dmin = vf{};
   }
   /// With the code q = low + 4 h - 4 (h the high bit) and the scale s - 32 = 32 - t:
@@ -237,12 +274,10 @@ struct TQ2_0 : TernaryFormat {
     head.dmin = vf{};
   }
   static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int h, const Head&, vi* steps) {
-    for (int q = 0; q < 2; ++q) {
-      vi packed[4];
-      load_rows16(rows, offset + 32 * h + 16 * q, packed);
-      for (int k = 0; k < 4; ++k) {
-        for (int j = 0; j < 4; ++j) steps[8 * k + 4 * q + j] = shr(packed[j], 2 * k) & 0x03030303;
-      }
+    vi packed[8];
+    for (int q = 0; q < 2; ++q) load_rows16(rows, offset + 32 * h + 16 * q, packed + 4 * q);
+    for (int k = 0; k < 4; ++k) {
+      for (int j = 0; j < 8; ++j) steps[8 * k + j] = shr(packed[j], 2 * k) & 0x03030303;
     }
   }
 };
@@ -254,29 +289,32 @@ struct TQ1_0 : TernaryFormat {
     head.d = half_high(load_rows4_before(rows, offset + 54));
     head.dmin = vf{};
   }
-  /// Digits of four bytes, most significant first: multiply the fraction by three, keep the integer part
-  /// (QUANTS.md 4.24).
+  /// Digits of four bytes, most significant first: the integer part of three times the fraction, of which the rest is
+  /// the next fraction (QUANTS.md 4.24).
   template <int kDigits>
-  static HK_INLINE void digits(vi bytes, vi* steps, int stride) {
-    vi even = bytes & 0x00FF00FF, odd = shr(bytes, 8) & 0x00FF00FF;
+  static HK_INLINE void digits(vi bytes, vi* steps) {
+#pragma GCC unroll 5
     for (int n = 0; n < kDigits; ++n) {
-      even = even + even + even;  // below 768: no carry between words
-      odd = odd + odd + odd;
-      steps[n * stride] = (shr(even, 8) & 0x00FF00FF) | (odd & static_cast<std::int32_t>(0xFF00FF00));
-      even &= 0x00FF00FF;
-      odd &= 0x00FF00FF;
+      steps[n] = times_three_high(bytes);
+      bytes = opaque(add_bytes(bytes, add_bytes(bytes, bytes)));  // else it becomes multiplications by 9, 27 and 81
     }
+  }
+  /// sub() yields the digits of a byte one after the other; in the row they stand far apart.
+  static constexpr int position(int u) {
+    if (u >= 60) return u;
+    const int n = u % 5, j = u / 5;
+    return j < 8 ? 8 * n + j : 40 + 4 * n + (j - 8);
   }
   static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int, const Head&, vi* steps) {
     vi packed[4];
-    for (int q = 0; q < 2; ++q) {
+#pragma GCC unroll 3
+    for (int q = 0; q < 3; ++q) {
       load_rows16(rows, offset + 16 * q, packed);
-      for (int j = 0; j < 4; ++j) digits<5>(packed[j], steps + 4 * q + j, 8);
+#pragma GCC unroll 4
+      for (int j = 0; j < 4; ++j) digits<5>(packed[j], steps + 20 * q + 5 * j);
     }
-    load_rows16(rows, offset + 32, packed);
-    for (int j = 0; j < 4; ++j) digits<5>(packed[j], steps + 40 + j, 4);
     load_rows16(rows, offset + 38, packed);  // the last dword but one holds the 4 short bytes
-    digits<4>(shr(packed[2], 16) | (packed[3] << 16), steps + 60, 1);
+    digits<4>(shr(packed[2], 16) | (packed[3] << 16), steps + 60);
   }
 };
 

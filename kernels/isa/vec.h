@@ -74,6 +74,21 @@ HK_INLINE vi mul_words(vi a, vi b) {
   return reinterpret_cast<vi>(reinterpret_cast<vi16>(a) * reinterpret_cast<vi16>(b));
 }
 HK_INLINE vf select(vi mask, vf yes, vf no) { return as_f((mask & as_i(yes)) | (~mask & as_i(no))); }
+// Constraint of an asm operand in a vector register.
+#if defined(HK_ISA_AVX512)
+#define HK_REGISTER "+v"
+#elif defined(__SSE2__)
+#define HK_REGISTER "+x"
+#elif defined(HK_ISA_NEON)
+#define HK_REGISTER "+w"
+#else
+#define HK_REGISTER "+m"
+#endif
+/// Makes the compiler take the value as it is: no arithmetic across this point is merged or reordered.
+HK_INLINE vi opaque(vi v) {
+  asm("" : HK_REGISTER(v));
+  return v;
+}
 /// Bits of `yes` where the mask has ones, of `no` elsewhere.
 HK_INLINE vi merge_bits(std::int32_t mask, vi yes, vi no) { return (yes & mask) | (no & ~mask); }
 HK_INLINE vf max_f(vf a, vf b) { return select(a > b, a, b); }
@@ -117,6 +132,15 @@ HK_INLINE vi permute16(vi v, const std::int8_t* pattern) {
   return (vi)_mm512_shuffle_epi8((__m512i)v, _mm512_broadcast_i32x4(p));
 }
 HK_INLINE vf half_low(vi v) { return (vf)_mm512_cvtph_ps(_mm512_cvtepi32_epi16((__m512i)v)); }
+/// Both halves of every lane at once.
+HK_INLINE void split_halves(vi v, vf* low, vf* high) {
+  alignas(64) static constexpr std::uint16_t kEvenThenOdd[32] = {0,  2,  4,  6,  8,  10, 12, 14, 16, 18, 20,
+                                                                 22, 24, 26, 28, 30, 1,  3,  5,  7,  9,  11,
+                                                                 13, 15, 17, 19, 21, 23, 25, 27, 29, 31};
+  const __m512i words = _mm512_permutexvar_epi16(_mm512_load_si512(kEvenThenOdd), (__m512i)v);
+  *low = (vf)_mm512_cvtph_ps(_mm512_castsi512_si256(words));
+  *high = (vf)_mm512_cvtph_ps(_mm512_extracti64x4_epi64(words, 1));
+}
 HK_INLINE vf load_half(const void* p) {
   return (vf)_mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(p)));
 }
@@ -208,6 +232,13 @@ HK_INLINE vf half_low(vi v) {
       _mm256_shuffle_epi8((__m256i)v, _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1, 0, 1,
                                                        4, 5, 8, 9, 12, 13, -1, -1, -1, -1, -1, -1, -1, -1));
   return (vf)_mm256_cvtph_ps(_mm256_castsi256_si128(_mm256_permute4x64_epi64(words, 0x08)));
+}
+HK_INLINE void split_halves(vi v, vf* low, vf* high) {
+  const __m256i pattern = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12,
+                                           13, 2, 3, 6, 7, 10, 11, 14, 15);
+  const __m256i words = _mm256_permute4x64_epi64(_mm256_shuffle_epi8((__m256i)v, pattern), 0xD8);
+  *low = (vf)_mm256_cvtph_ps(_mm256_castsi256_si128(words));
+  *high = (vf)_mm256_cvtph_ps(_mm256_extracti128_si256(words, 1));
 }
 HK_INLINE void store_half(void* p, vf v) {
   _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
@@ -488,9 +519,24 @@ HK_INLINE vi load_rows4_before(const std::uint8_t* const* rows, std::size_t end)
 }
 /// Bytes -> all ones where the byte is 1, for bytes 0 or 1.
 HK_INLINE vi byte_mask(vi bits) { return sub_bytes(vi{}, bits); }
-/// Low four bits of every lane spread to its four bytes, as 0 or 1.
-HK_INLINE vi spread_bits(vi bits) { return ((bits & 0xF) * 0x00204081) & 0x01010101; }
+/// 3 * byte / 256, in 0..2.
+HK_INLINE vi times_three_high(vi bytes) {
+#if defined(HK_ISA_AVX512)
+  const __mmask64 one = _mm512_cmpge_epu8_mask((__m512i)bytes, _mm512_set1_epi8(86));
+  const __mmask64 two = _mm512_cmpge_epu8_mask((__m512i)bytes, _mm512_set1_epi8(static_cast<char>(171)));
+  return (vi)_mm512_mask_mov_epi8(_mm512_maskz_set1_epi8(one, 1), two, _mm512_set1_epi8(2));
+#else
+  const vu8 x = reinterpret_cast<vu8>(bytes);
+  return sub_bytes(sub_bytes(vi{}, reinterpret_cast<vi>(x >= 86)), reinterpret_cast<vi>(x >= 171));
+#endif
+}
 HK_INLINE vf half_high(vi v) { return half_low(shr(v, 16)); }
+#if !defined(HK_ISA_AVX512) && !defined(HK_ISA_AVX2)
+HK_INLINE void split_halves(vi v, vf* low, vf* high) {
+  *low = half_low(v);
+  *high = half_high(v);
+}
+#endif
 
 /// Sum and largest of the lanes, always in the same tree order.
 HK_INLINE float sum_lanes(vf v) {
