@@ -13,6 +13,17 @@ void limit_both(const kernels::KernelTable& kernels, float limit, float* gate, f
   for (std::size_t i = 0; i < n; ++i) gate[i] = std::min(gate[i], limit) * std::clamp(up[i], -limit, limit);
 }
 
+/// What of each value lies above mean + deviations * (standard deviation of the row); zero for the rest.
+void keep_peaks(float deviations, float* gate, std::size_t n) {
+  float sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += gate[i];
+  const float mean = sum / static_cast<float>(n);
+  float squares = 0;
+  for (std::size_t i = 0; i < n; ++i) squares += (gate[i] - mean) * (gate[i] - mean);
+  const float cut = mean + deviations * std::sqrt(squares / static_cast<float>(std::max<std::size_t>(2, n) - 1));
+  for (std::size_t i = 0; i < n; ++i) gate[i] = std::max(gate[i] - cut, 0.0F);
+}
+
 void swiglu_oai(const kernels::KernelTable& kernels, float* gate, float* up, std::size_t n) {
   constexpr float kLimit = 7.0F;
   constexpr float kSlope = 1.702F;
@@ -27,6 +38,7 @@ void swiglu_oai(const kernels::KernelTable& kernels, float* gate, float* up, std
 }  // namespace
 
 void activate(const kernels::KernelTable& kernels, const ActivationSpec& spec, float* gate, float* up, std::size_t n) {
+  if (spec.sparsity != 0) keep_peaks(spec.sparsity, gate, n);
   switch (spec.kind) {
     case Activation::kSilu:
       if (spec.limit != 0 && up != nullptr) {

@@ -20,17 +20,20 @@ Pass::Pass(const ModelSpec& spec, const kernels::KernelTable& kernels, engine::T
       time_mix_(stage_),
       channel_mix_(stage_),
       per_layer_input_(stage_),
+      streams_(stage_),
       feed_forward_(stage_),
       experts_(stage_),
       mixer_rows_(kernels),
-      feed_forward_rows_(kernels) {}
+      feed_forward_rows_(kernels),
+      low_rows_(kernels) {}
 
 std::size_t Pass::bytes() const {
   std::size_t bytes = stage_.products.bytes() + attend_.bytes() + attention_.bytes() + latent_.bytes() +
                       short_convolution_.bytes() + delta_.bytes() + scan_.bytes() + time_mix_.bytes() +
-                      channel_mix_.bytes() + per_layer_input_.bytes() + feed_forward_.bytes() + experts_.bytes() +
-                      mixer_rows_.bytes() + feed_forward_rows_.bytes();
-  for (const RowBuffer* buffer : {&x_buffer_, &layer_input_buffer_, &normed_buffer_, &normed2_buffer_})
+                      channel_mix_.bytes() + per_layer_input_.bytes() + streams_.bytes() + low_rows_.bytes() +
+                      feed_forward_.bytes() + experts_.bytes() + mixer_rows_.bytes() + feed_forward_rows_.bytes();
+  for (const RowBuffer* buffer :
+       {&x_buffer_, &layer_input_buffer_, &normed_buffer_, &normed2_buffer_, &low_buffer_, &low_out_buffer_})
     bytes += buffer->bytes();
   for (const Angles& angles : stage_.angles) bytes += angles.cos_buffer.bytes() + angles.sin_buffer.bytes();
   return bytes;
@@ -46,11 +49,14 @@ bool Pass::run(std::span<const Segment> segments, std::span<const engine::TokenI
     embed(tokens);
   }
   if (spec_.per_layer_input.width != 0) per_layer_input_.make(tokens, x_);
+  if (spec_.streams.count != 0) streams_.start(x_);
   for (std::size_t index = 0; index < spec_.layers.size(); ++index) {
     if (cancelled && cancelled()) return false;
+    if (spec_.streams.count != 0) streams_.predict(spec_.layers[index].streams, x_);
     if (!run_layer(spec_.layers[index], cancelled)) return false;
     end_layer(spec_.layers[index], index);
   }
+  if (spec_.streams.count != 0) streams_.finish(x_);
   if (!wanted.empty()) output(wanted, logits);
   return true;
 }
@@ -114,6 +120,7 @@ bool Pass::run_layer(const LayerSpec& layer, const std::function<bool()>& cancel
     mixed = mix(layer);
     // A parallel feed-forward still needs the layer's input, so the sum waits.
     if (!layer.parallel) add_branch(layer.mixer_post_norm, layer.residual_scale, mixed);
+    if (layer.low_branch.down) add_low_branch(layer.low_branch);
   }
   if (cancelled && cancelled()) return false;
   if (layer.feed_forward_kind == FeedForwardKind::kNone) return true;
@@ -143,7 +150,7 @@ Rows Pass::mix(const LayerSpec& layer) {
     case MixerKind::kNone:
       break;
     case MixerKind::kAttention:
-      prepare({&a.q, &a.k, &a.v, &a.gate});
+      prepare({&a.q, &a.k, &a.v, &a.gate, &layer.low_branch.down});
       return attention_.run(a, mixer_rows_);
     case MixerKind::kLatentAttention: {
       const LatentSpec& l = layer.latent;
@@ -229,7 +236,31 @@ Rows Pass::dense_and_experts(const LayerSpec& layer) {
   return dense;
 }
 
+/// Beside the mixer, whose branch has joined x and whose input is still there.
+void Pass::add_low_branch(const LowBranchSpec& spec) {
+  const Rows low = low_buffer_.shape(x_.n, spec.down.rows);
+  stage_.products.add(spec.down, mixer_rows_, low);
+  stage_.products.run("low branch");
+  low_rows_.begin(low, {&spec.up});
+  for_rows(stage_.pool, x_.n, [&](std::size_t i) { low_rows_.prepare_row(i); });
+  const Rows out = low_out_buffer_.shape(x_.n, x_.cols);
+  stage_.products.add(spec.up, low_rows_, out);
+  stage_.products.run("low branch");
+  const Rows& input = mixer_rows_.rows();
+  for_rows(stage_.pool, x_.n, [&](std::size_t i) {
+    stage_.norm(spec.norm, out[i], out.cols, out[i]);
+    stage_.kernels.add(out[i], input[i], out.cols);
+    stage_.kernels.add(x_[i], out[i], out.cols);
+    stage_.kernels.scale(x_[i], std::sqrt(0.5F), out.cols);
+  });
+}
+
 void Pass::end_layer(const LayerSpec& layer, std::size_t index) {
+  if (spec_.streams.count != 0) {
+    streams_.correct(layer.streams, x_);
+    streams_.add_to_others(per_layer_input_.use(layer.per_layer, index, x_));
+    return;
+  }
   if (layer.per_layer.gate) add_branch({}, 1, per_layer_input_.use(layer.per_layer, index, x_));
   if (layer.output_scale == 1.0F) return;
   for_rows(stage_.pool, x_.n, [&](std::size_t i) { stage_.kernels.scale(x_[i], layer.output_scale, x_.cols); });

@@ -23,6 +23,7 @@
 #include "models/recurrent/time_mix.h"
 #include "models/spec.h"
 #include "models/stage.h"
+#include "models/streams.h"
 
 namespace hk::models {
 
@@ -51,6 +52,7 @@ class Pass {
   Rows feed_forward(const LayerSpec& layer);
   Rows experts(const LayerSpec& layer, const NormSpec& norm, const Rows& x);
   Rows dense_and_experts(const LayerSpec& layer);
+  void add_low_branch(const LowBranchSpec& spec);
   void end_layer(const LayerSpec& layer, std::size_t index);
   void add_branch(const NormSpec& post_norm, float scale, const Rows& branch);
   void output(std::span<const std::uint32_t> wanted, float* logits);
@@ -66,11 +68,12 @@ class Pass {
   TimeMixer time_mix_;
   ChannelMixer channel_mix_;
   PerLayerInput per_layer_input_;
+  Streams streams_;
   FeedForward feed_forward_;
   Experts experts_;
 
-  PreparedRows mixer_rows_, feed_forward_rows_;
-  RowBuffer x_buffer_, layer_input_buffer_, normed_buffer_, normed2_buffer_;
+  PreparedRows mixer_rows_, feed_forward_rows_, low_rows_;
+  RowBuffer x_buffer_, layer_input_buffer_, normed_buffer_, normed2_buffer_, low_buffer_, low_out_buffer_;
   Rows x_, layer_input_;
 };
 

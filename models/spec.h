@@ -282,7 +282,8 @@ struct ChannelMixSpec {
 
 struct ActivationSpec {
   Activation kind = Activation::kSilu;
-  float limit = 0;  ///< of act(gate) from above, and of up on both sides; 0: none
+  float limit = 0;     ///< of act(gate) from above, and of up on both sides; 0: none
+  float sparsity = 0;  ///< only what of a gate lies so many deviations above its row's mean counts; 0: all of it
   XieluSpec xielu;
 };
 
@@ -371,6 +372,28 @@ struct PerLayerUseSpec {
   NormSpec norm;
 };
 
+/// A branch beside attention through few dimensions: x = (x + input + norm(up(down(input)))) / sqrt(2), after attention
+/// has joined x.
+struct LowBranchSpec {
+  Matrix down, up;
+  NormSpec norm;
+};
+
+/// Copies of the residual stream, of which layers compute the first (models/streams.h).
+struct StreamsSpec {
+  std::size_t count = 0;  ///< 0: there is but one
+  MatrixBank up;          ///< to each other stream from the embedding
+  MatrixBank down;        ///< and back
+};
+
+struct StreamsUseSpec {
+  NormSpec router_norm;
+  Matrix router;                   ///< [streams, width]: weights of the streams, by their tanh
+  const float* predict = nullptr;  ///< [to][from][weight]: shares of streams in predictions
+  const float* correct = nullptr;  ///< [to][weight]: shares of what the layer found
+  const float* scale = nullptr;    ///< of the first stream where the layer's own input is taken in
+};
+
 /// x += post(mixer(pre(x))); x += post(feed_forward(pre(x))). An absent norm passes its input through.
 struct LayerSpec {
   MixerKind mixer = MixerKind::kAttention;
@@ -392,6 +415,8 @@ struct LayerSpec {
   bool parallel = false;
 
   float residual_scale = 1.0F;  ///< of both branches
+  LowBranchSpec low_branch;
+  StreamsUseSpec streams;
   PerLayerUseSpec per_layer;
   float output_scale = 1.0F;  ///< of the stream at the layer's end
 };
@@ -407,6 +432,7 @@ struct ModelSpec {
   float embedding_scale = 1.0F;
   NormSpec embedding_norm;
   PerLayerInputSpec per_layer_input;
+  StreamsSpec streams;
 
   std::vector<LayerSpec> layers;
   std::vector<RopeTable> ropes;

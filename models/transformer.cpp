@@ -59,6 +59,24 @@ std::uint64_t Transformer::scratch_bytes() const {
   return bytes;
 }
 
+/// What Pass takes for a full chunk: rows of the widest layer in floats, quantized once more for the products.
+std::uint64_t Transformer::expected_scratch_bytes() const {
+  std::uint64_t mixer = 0, inner = 0;
+  for (const LayerSpec& layer : spec_.layers) {
+    const AttentionSpec& a = layer.attention;
+    const std::uint64_t wide = a.heads * a.key_length + a.kv_heads * (a.key_length + a.value_length);
+    mixer = std::max<std::uint64_t>(mixer, wide + a.heads * a.value_length);
+    inner = std::max<std::uint64_t>(inner, layer.feed_forward.up.rows);
+  }
+  constexpr std::uint64_t kWidths = 5;  // the stream, two norms, two branches
+  const std::uint64_t floats = kWidths * spec_.width + mixer + 2 * inner;
+  constexpr std::uint64_t kPartials = std::uint64_t{16} << 20;  // of attention over a long context
+  const std::uint64_t expected =
+      kChunkRows * (floats * sizeof(float) + 2 * std::max<std::uint64_t>(inner, spec_.width)) +
+      spec_.vocab_size * sizeof(float) + kPartials;
+  return std::max(expected, scratch_bytes());
+}
+
 /// Checks everything that can be wrong with the batch; after this only memory can run out.
 void Transformer::accept(std::span<const BatchItem> items) {
   work_.clear();

@@ -30,6 +30,7 @@ class Transformer final : public engine::Model {
   std::span<const float> forward(std::span<const engine::BatchItem> items,
                                  const engine::ForwardControl& control) override;
   std::uint64_t scratch_bytes() const override;
+  std::uint64_t expected_scratch_bytes() const override;
 
  private:
   /// One item of the running call.

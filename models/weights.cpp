@@ -197,6 +197,10 @@ const float* Weights::keep(std::vector<float> values) {
   return owned_.back().data();
 }
 
+void Weights::leave_out(const std::string& tensor) {
+  if (const TensorView* view = reader_.find(tensor)) used_.insert(view->name);
+}
+
 std::vector<std::string> Weights::unused() const {
   std::vector<std::string> names;
   for (const TensorView& view : reader_.tensors()) {

@@ -47,6 +47,9 @@ class Weights {
   /// Puts values made at load among the owned ones.
   const float* keep(std::vector<float> values);
 
+  /// A tensor that the file may hold though nothing reads it: no remark about it.
+  void leave_out(const std::string& tensor);
+
   std::uint64_t bytes() const { return bytes_; }            ///< of all tensors bound, each counted once
   std::uint64_t parameters() const { return parameters_; }  ///< elements of the same
   /// Tensors of the file that nothing was bound to, in file order.

@@ -129,8 +129,9 @@ class Builder {
   /// The second input of every layer, when embedding_length_per_layer_input says there is one; call after `embedding`.
   void per_layer_input();
   void per_layer_use(LayerSpec& layer, std::size_t index);
-  /// For each of the last `attention.shared_kv_layers` layers the earlier one of its kind whose cache it reads.
-  std::vector<std::optional<std::size_t>> shared_kv_layers(const std::vector<bool>& windowed) const;
+  /// For each of the last `attention.shared_kv_layers` layers (or of so many as usual) the earlier one of its kind
+  /// whose cache it reads.
+  std::vector<std::optional<std::size_t>> shared_kv_layers(const std::vector<bool>& windowed, std::size_t usual) const;
   /// Room in the sequences' recurrent state: its offset.
   std::size_t take_state(std::size_t floats);
   /// NAME.weight [channels, kernel], and NAME.bias [channels] when present.

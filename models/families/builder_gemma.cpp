@@ -30,9 +30,10 @@ void Builder::per_layer_use(LayerSpec& layer, std::size_t index) {
   layer.per_layer.norm = norm(name(index, "post_norm"), sizes.width);
 }
 
-std::vector<std::optional<std::size_t>> Builder::shared_kv_layers(const std::vector<bool>& windowed) const {
+std::vector<std::optional<std::size_t>> Builder::shared_kv_layers(const std::vector<bool>& windowed,
+                                                                  std::size_t usual) const {
   std::vector<std::optional<std::size_t>> from(sizes.layers);
-  const std::size_t shared = keys.count_or("attention.shared_kv_layers", 0);
+  const std::size_t shared = keys.count_or("attention.shared_kv_layers", usual);
   if (shared > sizes.layers)
     keys.refuse(keys.full("attention.shared_kv_layers"), fmt::format("{}", shared),
                 fmt::format("at most the {} layers", sizes.layers));

@@ -96,6 +96,7 @@ constexpr Family kFamilies[] = {
     {"nemotron_h", describe_nemotron_h},
     {"nemotron_h_moe", describe_nemotron_h},
     {"falcon-h1", describe_falcon_h1},
+    {"gemma3n", describe_gemma3n},
     {"gemma4", describe_gemma4},
     {"rwkv6", describe_rwkv6},
     {"rwkv7", describe_rwkv7},

@@ -46,6 +46,7 @@ void describe_falcon_h1(Builder& builder);
 void describe_gemma(Builder& builder);
 void describe_gemma2(Builder& builder);
 void describe_gemma3(Builder& builder);
+void describe_gemma3n(Builder& builder);
 void describe_gemma4(Builder& builder);
 void describe_glm4(Builder& builder);
 void describe_glm4moe(Builder& builder);

@@ -65,7 +65,7 @@ void describe_gemma4(Builder& b) {
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kHalves);
   const std::size_t window = b.keys.count("attention.sliding_window");
   const std::vector<bool> windowed = b.window_layers(6);
-  const std::vector<std::optional<std::size_t>> shared = b.shared_kv_layers(windowed);
+  const std::vector<std::optional<std::size_t>> shared = b.shared_kv_layers(windowed, 0);
   const bool mixture = b.keys.count_or("expert_count", 0) != 0;
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
     const std::optional<std::size_t> slot =

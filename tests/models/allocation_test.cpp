@@ -78,6 +78,8 @@ TEST(Allocations, NoneAfterTheFirstPass) {
   check("deepseek2-v3");
   check("qwen35-base");
   check("granitehybrid-moe");
+  check("rwkv6-base");
+  check("gemma3n-base");
 }
 
 }  // namespace

@@ -69,7 +69,9 @@ class LongContexts : public testing::TestWithParam<const char*> {
   }
   bool recurrent() const {
     for (const auto& [key, value] : fixture_->record.at("metadata").items()) {
-      if (key.find(".ssm.") != std::string::npos || key.find(".shortconv.") != std::string::npos) return true;
+      if (key.find(".ssm.") != std::string::npos || key.find(".shortconv.") != std::string::npos ||
+          key.find(".wkv.") != std::string::npos)
+        return true;
     }
     return false;
   }
@@ -137,7 +139,8 @@ TEST_P(LongContexts, GoingBackAndCancellationKeepThePast) {
 INSTANTIATE_TEST_SUITE_P(Models, LongContexts,
                          testing::Values("llama-plain", "gemma2-base", "gemma3-base", "bloom-base", "olmo2-swa",
                                          "llama-q-q4_k", "gpt-oss-f32", "deepseek2-v3", "deepseek2-legacy", "lfm2-base",
-                                         "qwen3next-base", "jamba-base", "falcon-h1-base"),
+                                         "qwen3next-base", "jamba-base", "falcon-h1-base", "rwkv7-base", "gemma3n-base",
+                                         "gemma4-dense"),
                          [](const auto& instance) {
                            std::string name = instance.param;
                            std::ranges::replace(name, '-', '_');
