@@ -35,6 +35,7 @@ struct Options {
   std::vector<std::string> files;
   std::optional<std::string> prompts, generates, depths, chunks, threads, threads_batch, batches;
   std::vector<std::string> pairs;
+  std::optional<std::string> memory_limit;
   std::string kv = "f16", kernels, format = "md";
   std::size_t repetitions = 5;
   double delay = 0;
@@ -184,8 +185,12 @@ void run(const Options& options) {
   const bool batch = options.batches.has_value();
   const auto tests = batch ? batch_tests(options, context) : speed_tests(options, context);
   std::size_t positions = 0;
-  for (const auto& test : tests) positions = std::max(positions, test.positions());
-  runner.set_context(positions);
+  std::size_t sequences = 1;
+  for (const auto& test : tests) {
+    positions = std::max(positions, test.positions());
+    sequences = std::max(sequences, test.sequences);
+  }
+  runner.set_context(positions, sequences, options.memory_limit);
 
   BenchContext about;
   about.cpu = topology.cpu_model;
@@ -255,6 +260,7 @@ void add_bench_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--delay", options->delay, "Seconds of rest before each repetition")
       ->check(CLI::Range(0.0, 3600.0));
+  command->add_option("--mem-limit", options->memory_limit, "Private memory at most, such as 8G");
   command->add_flag("--no-warmup", options->no_warmup, "Do not run each test once before it is timed");
   command->add_option("-o,--output", options->format, "md, csv, json, jsonl or sql")->capture_default_str();
   command->callback([options] { run(*options); });

@@ -34,7 +34,7 @@ void greet(const RunningModel& running, const Conversation& conversation) {
   const auto& info = running.model->info();
   write_note(fmt::format("{}, context {} tokens, {} threads ({}), {}. /help lists the commands.",
                          info.name.empty() ? info.architecture : info.name, conversation.context_size(),
-                         running.threads->threads(), running.threads_why, running.kernels->level));
+                         running.threads->shares().decode, running.threads_why, running.kernels->level));
 }
 
 void run(const Options& options) {
@@ -67,6 +67,7 @@ void add_chat_command(CLI::App& app) {
   auto* command = app.add_subcommand("chat", "Talk with a model");
   const auto options = std::make_shared<Options>();
   options->model.add_to(*command);
+  options->model.add_memory_limit_to(*command);
   command->add_option("-p,--prompt", options->question,
                       "Ask this one question, answer and stop; - reads standard input");
   command->add_option("--system", options->system, "System message: how the model should behave");

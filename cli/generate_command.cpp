@@ -77,6 +77,7 @@ void add_generate_command(CLI::App& app) {
   auto* command = app.add_subcommand("generate", "Continue a text");
   const auto options = std::make_shared<Options>();
   options->model.add_to(*command);
+  options->model.add_memory_limit_to(*command);
   command->add_option("-p,--prompt", options->prompt, "The text to continue; - reads standard input");
   command->add_option("-f,--file", options->prompt_file, "A file with the text to continue; - is standard input");
   command

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/model_options.h"
 #include "cli/progress.h"
 #include "engine/container/atomic_file.h"
 #include "engine/container/model_reader.h"
@@ -103,12 +104,15 @@ void run_logits(const Options& options) {
   const TokenList list = read_tokens(options.tokens);
   if (list.ids.empty()) throw Error("--tokens: at least one token id is needed", ErrorKind::kUsage);
   engine::ThreadPool threads(options.threads ? *options.threads : default_threads(engine::read_topology()).threads);
-  const auto model = models::open(engine::open_model(options.file), threads);
+  const std::shared_ptr<engine::ModelReader> reader = engine::open_model(options.file);
+  const auto model = models::open(reader, threads);
   for (const std::string& remark : model->info().remarks) fmt::print(stderr, "hk-run: {}: {}\n", options.file, remark);
 
   const std::size_t context = options.context ? *options.context : list.context.value_or(list.ids.size());
-  const auto sequence =
-      model->new_sequence({context, options.kv == "f32" ? kernels::KvType::kF32 : kernels::KvType::kF16});
+  const engine::SequenceOptions how{context, options.kv == "f32" ? kernels::KvType::kF32 : kernels::KvType::kF16};
+  // Positions beyond the list are never filled.
+  plan_model_memory(*model, reader->mapped_bytes(), {list.ids.size(), how.kv}, 1, true);
+  const auto sequence = model->new_sequence(how);
   engine::AtomicFile out(options.out);
   const InterruptGuard guard;
   Progress progress("computing logits", 0);

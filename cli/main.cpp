@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "engine/container/mapping_guard.h"
 
 namespace {
 
@@ -98,6 +99,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A reader of our output that goes away ends us quietly, whatever the parent process had set.
   std::signal(SIGPIPE, SIG_DFL);
+  hk::engine::install_mapping_guard("hk-run");
   try {
     return run(argc, argv);
   } catch (const hk::Error& error) {

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 
 #include "base/error.h"
 #include "cli/text.h"
@@ -37,7 +39,38 @@ void ModelOptions::add_to(CLI::App& command) {
       ->group(kGroup);
   command.add_option("-t,--threads", threads, "Threads; default: physical fast cores within affinity and CPU quota")
       ->group(kGroup);
+  command
+      .add_option("--tb,--threads-batch", threads_batch, "Threads that read prompts; default: as many as generate (-t)")
+      ->group(kGroup);
+  command.add_flag("--memory-plan", show_plan, "Say on stderr what memory the model will take")->group(kGroup);
   command.add_option("--kv", kv, "Type of the key/value cache: f16 or f32")->capture_default_str()->group(kGroup);
+}
+
+void ModelOptions::add_memory_limit_to(CLI::App& command) {
+  command
+      .add_option("--mem-limit", memory_limit,
+                  "Private memory at most, such as 8G; a default context is cut to fit; default: what the machine has")
+      ->group("Model");
+}
+
+engine::MemoryPlan plan_model_memory(const engine::Model& model, std::uint64_t mapped_bytes,
+                                     const engine::SequenceOptions& sequence, std::size_t sequences, bool asked,
+                                     const std::optional<std::string>& memory_limit) {
+  engine::MemoryNeeds needs;
+  needs.mapped_weights = mapped_bytes;
+  needs.scratch = model.expected_scratch_bytes();
+  needs.state = [&model, sequence, sequences](std::size_t positions) {
+    const std::uint64_t one = model.state_bytes(sequence, positions);
+    const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+    return one > most / std::max<std::size_t>(1, sequences) ? most : one * sequences;
+  };
+  engine::MemoryLimits limits;
+  limits.private_now = engine::process_memory().private_bytes;
+  if (memory_limit) limits.asked = parse_size(*memory_limit, "--mem-limit");
+  limits.machine = engine::machine_memory();
+  auto plan = engine::plan_memory(needs, limits, sequence.context_length, asked);
+  for (const std::string& remark : plan.remarks()) note(remark);
+  return plan;
 }
 
 const kernels::KernelTable& chosen_kernels() {
@@ -55,14 +88,22 @@ RunningModel open_running_model(const ModelOptions& options) {
   if (options.context && *options.context == 0)
     throw Error("--context: a context of 0 positions holds nothing; expected at least 1", ErrorKind::kUsage);
   running.kernels = &chosen_kernels();
+  int threads = 0;
   if (options.threads) {
-    running.threads = std::make_unique<engine::ThreadPool>(*options.threads);
+    threads = *options.threads;
     running.threads_why = "as asked";
   } else {
     auto choice = engine::default_threads(engine::read_topology());
-    running.threads = std::make_unique<engine::ThreadPool>(choice.threads);
+    threads = choice.threads;
     running.threads_why = std::move(choice.why);
   }
+  const int threads_batch = options.threads_batch.value_or(threads);
+  if (threads < 1 || threads_batch < 1)
+    throw Error(fmt::format("the number of threads must be from 1 to 256, not {}", std::min(threads, threads_batch)),
+                ErrorKind::kUsage);
+  running.threads = std::make_unique<engine::ThreadPool>(std::max(threads, threads_batch));
+  running.threads->set_shares({threads, threads_batch});
+  if (threads_batch != threads) running.threads_why += fmt::format(", {} for prompts", threads_batch);
   running.reader = engine::open_model(options.file);
   for (const auto& remark : running.reader->remarks()) note(remark);
   running.tokenizer = engine::make_tokenizer(*running.reader);
@@ -73,6 +114,10 @@ RunningModel open_running_model(const ModelOptions& options) {
   if (trained != 0 && running.sequence.context_length > trained)
     note(fmt::format("the context of {} positions is longer than the {} that the model was trained with",
                      running.sequence.context_length, trained));
+  const auto plan = plan_model_memory(*running.model, running.reader->mapped_bytes(), running.sequence, 1,
+                                      options.context.has_value(), options.memory_limit);
+  running.sequence.context_length = plan.context;
+  if (options.show_plan) note(plan.text());
   return running;
 }
 
@@ -89,7 +134,8 @@ std::string RunningModel::statistics_line(const engine::GenerateResult& result, 
       "{} {} ({}), {}, seed {}",
       s.prompt_tokens, s.cached_tokens, s.prefill_rate(), s.generated_tokens, s.decode_rate(),
       engine::finish_reason_name(result.reason), bytes_text(memory.private_bytes), bytes_text(memory.mapped_bytes),
-      threads->threads(), threads->threads() == 1 ? "thread" : "threads", threads_why, kernels->level, sampler.seed());
+      threads->shares().decode, threads->shares().decode == 1 ? "thread" : "threads", threads_why, kernels->level,
+      sampler.seed());
 }
 
 }  // namespace hk::cli

@@ -11,6 +11,7 @@
 
 #include "engine/container/model_reader.h"
 #include "engine/generate/generator.h"
+#include "engine/generate/memory_plan.h"
 #include "engine/runtime/thread_pool.h"
 #include "kernels/kernels.h"
 #include "tokenizer/tokenizer.h"
@@ -25,9 +26,14 @@ struct ModelOptions {
   std::string file;
   std::optional<std::size_t> context;
   std::optional<int> threads;
+  std::optional<int> threads_batch;
+  std::optional<std::string> memory_limit;
+  bool show_plan = false;
   std::string kv = "f16";
 
   void add_to(CLI::App& command);
+  /// --mem-limit, for commands that run one sequence; others have their own.
+  void add_memory_limit_to(CLI::App& command);
 };
 
 /// Everything that is needed to generate. Members in the order in which they depend on each other.
@@ -46,6 +52,11 @@ struct RunningModel {
   std::string statistics_line(const engine::GenerateResult& result, const engine::Sampler& sampler) const;
 };
 
+/// The memory that `sequences` sequences will take together with the model, before any is taken; remarks go to stderr.
+/// `asked`: the context is what somebody wants and is not cut. Throws hk::Error (kResource) when it does not fit.
+engine::MemoryPlan plan_model_memory(const engine::Model& model, std::uint64_t mapped_bytes,
+                                     const engine::SequenceOptions& sequence, std::size_t sequences, bool asked,
+                                     const std::optional<std::string>& memory_limit = std::nullopt);
 /// The level that HK_KERNELS names, or the best one. Throws hk::Error (usage) when it names one that cannot run here.
 const kernels::KernelTable& chosen_kernels();
 /// Opens the file, picks threads and kernels; says remarks about the file on stderr. Throws hk::Error.

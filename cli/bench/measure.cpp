@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cli/model_options.h"
 #include "engine/container/vocabulary.h"
 #include "models/open.h"
 
@@ -83,9 +84,13 @@ engine::SpeedBed& BenchRunner::bed(const BenchSetting& setting) {
   auto& model = models_[{setting.file, setting.kernels}];
   if (model == nullptr) model = models::open(files_[setting.file].reader, pool_, *setting.kernels);
   auto& bed = beds_[{setting.file, setting.kernels, setting.kv}];
-  if (bed == nullptr)
+  if (bed == nullptr) {
+    // The depth is kept once more beside the sequences that go on from it.
+    plan_model_memory(*model, files_[setting.file].reader->mapped_bytes(), {context_, setting.kv}, sequences_ + 1, true,
+                      memory_limit_);
     bed = std::make_unique<engine::SpeedBed>(*model,
                                              engine::SequenceOptions{std::max<std::size_t>(1, context_), setting.kv});
+  }
   return *bed;
 }
 

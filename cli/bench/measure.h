@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -78,8 +79,12 @@ class BenchRunner {
               Options options);
 
   const std::vector<BenchFile>& files() const { return files_; }
-  /// Positions every sequence of the coming tests has room for.
-  void set_context(std::size_t positions) { context_ = positions; }
+  /// Positions every sequence of the coming tests has room for, how many there are, and --mem-limit.
+  void set_context(std::size_t positions, std::size_t sequences, std::optional<std::string> memory_limit) {
+    context_ = positions;
+    sequences_ = sequences;
+    memory_limit_ = std::move(memory_limit);
+  }
   /// Results in the order of `settings`. Throws hk::Error when two repetitions gave different tokens, or interrupted.
   std::vector<BenchResult> run(const engine::SpeedTest& test, const std::vector<BenchSetting>& settings);
   /// Runs the test once more, listened to.
@@ -103,6 +108,8 @@ class BenchRunner {
       beds_;
   std::unique_ptr<engine::RooflineProbe> probe_;
   std::size_t context_ = 0;
+  std::size_t sequences_ = 1;
+  std::optional<std::string> memory_limit_;
 };
 
 }  // namespace hk::cli

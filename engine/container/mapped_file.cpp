@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/container/mapping_guard.h"
 
 namespace hk::engine {
 namespace {
@@ -43,10 +44,13 @@ MappedFile::MappedFile(const std::string& path) : path_(path) {
     throw Error(fmt::format("cannot map {} ({} bytes): {}", path, size_, std::strerror(errno)),
                 errno == ENOMEM ? ErrorKind::kResource : ErrorKind::kInput);
   data_ = static_cast<const std::byte*>(mapping);
+  guard_mapping(bytes(), path.c_str());
 }
 
 MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+  if (data_ == nullptr) return;
+  unguard_mapping(data_);
+  ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept

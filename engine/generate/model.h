@@ -80,6 +80,8 @@ class Model {
   virtual std::span<const float> forward(std::span<const BatchItem> items, const ForwardControl& control = {}) = 0;
   /// Private memory the model holds besides sequences.
   virtual std::uint64_t scratch_bytes() const = 0;
+  /// About what it will be after a long prompt; known before anything is computed.
+  virtual std::uint64_t expected_scratch_bytes() const { return scratch_bytes(); }
 };
 
 }  // namespace hk::engine
