@@ -53,6 +53,8 @@ struct Options {
   std::optional<std::string> prefix_cache;
 };
 
+constexpr std::uint64_t kOnTheWay = std::uint64_t{16} << 20;
+
 /// "@file", or the text itself, in which \n is a line break.
 std::optional<FieldTemplate> field_template(const std::optional<std::string>& given, const char* option) {
   if (!given) return std::nullopt;
@@ -91,7 +93,8 @@ std::uint64_t memory_limit(const Options& options, const RunningModel& running) 
       throw Error(fmt::format("--mem-limit: {} are less than the {} that are in use before the first request",
                               bytes_text(limit), bytes_text(used)),
                   ErrorKind::kUsage);
-    return limit - used;
+    // Part of it is for requests and answers on their way.
+    return limit - used - std::min(kOnTheWay, (limit - used) / 4);
   }
   const auto usable = engine::machine_memory().usable();
   if (!usable) return std::numeric_limits<std::uint64_t>::max();

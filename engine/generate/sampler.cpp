@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "base/error.h"
 
@@ -114,6 +115,16 @@ TokenId Sampler::sample(std::span<const float> logits) {
   const std::size_t picked = candidates_.pick(random_.next_unit());
   last_candidates_ = candidates_.size();
   return candidates_.list()[picked].id;
+}
+
+TokenId Sampler::sample(std::span<const float> logits, Candidates& buffers) {
+  // Nothing in the candidates outlives a call.
+  struct Exchange {
+    Exchange(Candidates& own_ones, Candidates& others) : own(own_ones), other(others) { std::swap(own, other); }
+    ~Exchange() { std::swap(own, other); }
+    Candidates &own, &other;
+  } exchange(candidates_, buffers);
+  return sample(logits);
 }
 
 TokenId Sampler::sample_mirostat() {

@@ -26,6 +26,9 @@ class Sampler {
 
   /// Picks from vocab_size logits; the caller then `accept`s the token. Throws hk::Error for NaN logits.
   TokenId sample(std::span<const float> logits);
+  /// The same with buffers of the caller's, so that many samplers need not have their own (some bytes for each token
+  /// of the vocabulary).
+  TokenId sample(std::span<const float> logits, Candidates& buffers);
   /// Adds a token to the history that penalties look at.
   void accept(TokenId id) { penalties_.accept(id); }
   /// Replaces the history (at the start of an answer, with everything before it). The random stream and Mirostat go on.

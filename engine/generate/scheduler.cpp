@@ -47,7 +47,8 @@ Scheduler::Scheduler(Model& model, const tokenizer::Tokenizer& tokenizer, Thread
       tokenizer_(tokenizer),
       threads_(threads),
       options_(checked(options)),
-      cache_(options_.prefix_cache_limit, memory_of(model, options_.sequence)) {}
+      cache_(options_.prefix_cache_limit, memory_of(model, options_.sequence)),
+      buffers_(threads == nullptr ? 1 : static_cast<std::size_t>(threads->most_threads())) {}
 
 Scheduler::~Scheduler() = default;
 

@@ -20,6 +20,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/generate/candidates.h"
 #include "engine/generate/model.h"
 #include "engine/generate/prefix_cache.h"
 #include "engine/generate/request.h"
@@ -118,7 +119,7 @@ class Scheduler {
   void recover(const std::string& sentence, bool memory, const std::function<bool()>& cancelled);
   void consume(std::span<const Item> items, std::span<const float> logits);
   void count(const Item& item);
-  void evaluate(Row& row) const;
+  void evaluate(Row& row, Candidates& buffers) const;
   void apply(Row& row);
 
   Model& model_;
@@ -132,7 +133,8 @@ class Scheduler {
   std::vector<RequestState*> closed_;  // to be answered
   std::uint64_t next_handle_ = 1;
   std::vector<Item> items_;
-  bool short_of_memory_ = false;  // the last pass failed for want of it: nobody joins
+  std::vector<Candidates> buffers_;  // of sampling, one a thread
+  bool short_of_memory_ = false;     // the last pass failed for want of it: nobody joins
   SchedulerStatistics statistics_;
 };
 

@@ -86,9 +86,10 @@ void Scheduler::consume(std::span<const Item> items, std::span<const float> logi
     }
   }
   if (threads_ != nullptr && rows.size() > 1) {
-    threads_->run(rows.size(), [&](std::size_t i, int) { evaluate(rows[i]); });
+    threads_->run(rows.size(),
+                  [&](std::size_t i, int worker) { evaluate(rows[i], buffers_[static_cast<std::size_t>(worker)]); });
   } else {
-    for (Row& row : rows) evaluate(row);
+    for (Row& row : rows) evaluate(row, buffers_.front());
   }
   for (Row& row : rows) apply(row);
 }
@@ -104,12 +105,12 @@ void Scheduler::count(const Item& item) {
   run.reached = std::max(run.reached, end);
 }
 
-/// On any thread; touches nothing but its row and, for the row that samples, the run's sampler.
-void Scheduler::evaluate(Row& row) const {
+/// On any thread; touches nothing but its row, the thread's buffers and, for the row that samples, the run's sampler.
+void Scheduler::evaluate(Row& row, Candidates& buffers) const {
   const auto& alternatives = row.run->owner->request.logprobs;
   try {
     if (row.sample) {
-      row.token = row.run->sampler->sample(row.logits);
+      row.token = row.run->sampler->sample(row.logits, buffers);
       row.run->sampler->accept(row.token);
     }
     if (!row.sample || alternatives) row.score = score_token(row.logits, row.token, alternatives.value_or(0));

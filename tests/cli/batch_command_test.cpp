@@ -407,6 +407,17 @@ TEST_F(Batch, MemoryLimit) {
   const auto tight = batch("in.jsonl", "out", {"--mem-limit", "40M", "--slots", "16"});
   EXPECT_EQ(tight.exit_code, 0) << tight.err;
   EXPECT_EQ(essence(at("out")), essence(at("whole")));
+  Background watched(arguments("in.jsonl", "out", {"--mem-limit", "48M", "--slots", "64", "--force"}), at("err"));
+  std::size_t most = 0;  // KiB of private memory
+  while (watched.running()) {
+    const auto status = file_text("/proc/" + std::to_string(watched.id()) + "/status");
+    if (const auto place = status.find("RssAnon:"); place != std::string::npos)
+      most = std::max<std::size_t>(most, std::stoul(status.substr(place + 8)));
+    ::usleep(2000);
+  }
+  EXPECT_GT(most, 1000u);
+  EXPECT_LE(most, 48u * 1024);
+  EXPECT_EQ(essence(at("out")), essence(at("whole")));
   const auto none = batch("in.jsonl", "out", {"--mem-limit", "64K", "--force"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_NE(none.err.find("--mem-limit"), std::string::npos);
