@@ -199,7 +199,7 @@ void run_lines(const Options& options, const Setup& setup) {
       failed = true;
       reply.set("error", Value::string(fmt::format("line {}: {}", number, error.what())));
     }
-    write_answer(std::string(jinja::dump_json(Value::dict(std::move(reply)), ascii).view()) + "\n");
+    write_answer(fmt::format("{}\n", jinja::dump_json(Value::dict(std::move(reply)), ascii).view()));
   }
   InterruptGuard::check();
   if (failed) throw CLI::RuntimeError(static_cast<int>(ErrorKind::kInput));

@@ -13,7 +13,7 @@ namespace {
 
 std::string known_names() {
   std::string out;
-  for (const auto name : tokenizer::builtin_template_names()) out += (out.empty() ? "" : ", ") + std::string(name);
+  for (const auto name : tokenizer::builtin_template_names()) out.append(out.empty() ? "" : ", ").append(name);
   return out;
 }
 

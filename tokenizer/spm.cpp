@@ -96,16 +96,7 @@ void SpmTokenizer::encode_segment(std::string_view text, Scratch& scratch, std::
 }
 
 void SpmTokenizer::encode_word(std::string_view word, Scratch& scratch, std::vector<TokenId>& out) const {
-  if (!WordCache::fits(word)) return merge_word(word, scratch, out);
-  const std::uint64_t hash = hash_text(word);
-  const std::span<const TokenId> known = scratch.cache.find(word, hash);
-  if (!known.empty()) {
-    out.insert(out.end(), known.begin(), known.end());
-    return;
-  }
-  const std::size_t before = out.size();
-  merge_word(word, scratch, out);
-  scratch.cache.store(word, hash, std::span(out).subspan(before));
+  scratch.cache.append(word, out, [&] { merge_word(word, scratch, out); });
 }
 
 void SpmTokenizer::merge_word(std::string_view word, Scratch& scratch, std::vector<TokenId>& out) const {

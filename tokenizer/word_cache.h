@@ -21,9 +21,23 @@ class WordCache {
   static constexpr std::size_t kMaxBytes = 30;
   static constexpr std::size_t kMaxIds = 8;
 
-  static bool fits(std::string_view word) { return word.size() <= kMaxBytes; }
+  /// Appends the ids of `word` to `out`: remembered ones, or those that `merge` (void()) appends, which are remembered.
+  template <typename Merge>
+  void append(std::string_view word, std::vector<TokenId>& out, const Merge& merge) {
+    if (word.size() > kMaxBytes) return merge();
+    const std::uint64_t hash = hash_text(word);
+    const std::span<const TokenId> known = find(word, hash);
+    if (!known.empty()) {
+      out.insert(out.end(), known.begin(), known.end());
+      return;
+    }
+    const std::size_t before = out.size();
+    merge();
+    store(word, hash, std::span(out).subspan(before));
+  }
 
-  /// Ids of a word that fits(); empty when unknown. `hash` is hash_text(word).
+ private:
+  /// Ids of a word; empty when unknown. `hash` is hash_text(word).
   std::span<const TokenId> find(std::string_view word, std::uint64_t hash) const {
     if (entries_.empty()) return {};
     const Entry& entry = entries_[slot_of(hash, kEntries)];
@@ -42,7 +56,6 @@ class WordCache {
     std::memcpy(entry.ids, ids.data(), ids.size_bytes());
   }
 
- private:
   struct alignas(64) Entry {
     TokenId ids[kMaxIds];
     char text[kMaxBytes];

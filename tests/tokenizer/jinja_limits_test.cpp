@@ -78,32 +78,32 @@ TEST(JinjaLimits, BigNumbersAreExactUpToALimit) {
             "2238393297946874000179418290327143433 553391");
   EXPECT_EQ(kind_of("{{ 2 ** 99999999 }}"), "OverflowError");
   EXPECT_EQ(kind_of("{{ 9 ** (9 ** 9) }}"), "OverflowError");
-  EXPECT_EQ(kind_of("{{ " + repeat("9", 20000) + " }}"), "TemplateSyntaxError");
+  EXPECT_EQ(kind_of(std::string("{{ ") + repeat("9", 20000) + " }}"), "TemplateSyntaxError");
 }
 
 TEST(JinjaLimits, DeepSyntax) {
   const std::size_t n = 20000;
   const std::string kSources[] = {
-      "{{ " + repeat("(", n) + repeat(")", n) + " }}",
-      "{{ " + repeat("[", n) + repeat("]", n) + " }}",
-      "{{ " + repeat("{1:", n) + repeat("}", n) + " }}",
-      "{{ " + repeat("-", n) + "1 }}",
-      "{{ " + repeat("not ", n) + "1 }}",
-      "{{ x" + repeat("[0", n) + repeat("]", n) + " }}",
-      "{{ x" + repeat("(x", n) + repeat(")", n) + " }}",
-      "{{ x" + repeat(".a", n) + " }}",
-      "{{ x" + repeat("()", n) + " }}",
-      "{{ x" + repeat("|e", n) + " }}",
-      "{{ 1" + repeat("+1", n) + " }}",
-      "{{ 1" + repeat(" if 1 else 1", n) + " }}",
-      "{{ 1" + repeat(" is odd", n) + " }}",
-      "{{ 1" + repeat(" and 1", n) + " }}",
+      std::string("{{ ") + repeat("(", n) + repeat(")", n) + " }}",
+      std::string("{{ ") + repeat("[", n) + repeat("]", n) + " }}",
+      std::string("{{ ") + repeat("{1:", n) + repeat("}", n) + " }}",
+      std::string("{{ ") + repeat("-", n) + "1 }}",
+      std::string("{{ ") + repeat("not ", n) + "1 }}",
+      std::string("{{ x") + repeat("[0", n) + repeat("]", n) + " }}",
+      std::string("{{ x") + repeat("(x", n) + repeat(")", n) + " }}",
+      std::string("{{ x") + repeat(".a", n) + " }}",
+      std::string("{{ x") + repeat("()", n) + " }}",
+      std::string("{{ x") + repeat("|e", n) + " }}",
+      std::string("{{ 1") + repeat("+1", n) + " }}",
+      std::string("{{ 1") + repeat(" if 1 else 1", n) + " }}",
+      std::string("{{ 1") + repeat(" is odd", n) + " }}",
+      std::string("{{ 1") + repeat(" and 1", n) + " }}",
       repeat("{% if 1 %}", n) + repeat("{% endif %}", n),
       repeat("{% for x in y %}", n),
   };
   for (const auto& source : kSources) EXPECT_EQ(kind_of(source), "TemplateSyntaxError") << source.substr(0, 40);
-  EXPECT_EQ(kind_of("{{ 1" + repeat(" ~ 1", n) + " }}"), "");
-  EXPECT_EQ(kind_of("{% if 0 %}" + repeat("{% elif 0 %}", n) + "{% endif %}"), "");
+  EXPECT_EQ(kind_of(std::string("{{ 1") + repeat(" ~ 1", n) + " }}"), "");
+  EXPECT_EQ(kind_of(std::string("{% if 0 %}") + repeat("{% elif 0 %}", n) + "{% endif %}"), "");
 }
 
 TEST(JinjaLimits, ChainsAndCirclesOfNamespacesAreFreed) {

@@ -404,7 +404,7 @@ void ExpressionParser::call_arguments(CallSyntax& call) {
 
 std::string ExpressionParser::dotted_name() {
   std::string name = tokens_.expect_any_name();
-  while (tokens_.skip_operator(".")) name += "." + tokens_.expect_any_name();
+  while (tokens_.skip_operator(".")) name.append(".").append(tokens_.expect_any_name());
   return name;
 }
 

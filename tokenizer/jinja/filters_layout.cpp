@@ -175,7 +175,7 @@ void pretty(Text& out, const Value& value, std::size_t indent, std::size_t allow
   const bool container = value.is_list() || value.is_tuple() || value.is_dict();
   constexpr std::size_t kWidth = 80;
   if (!container || indent + count_code_points(line.view()) + allowance <= kWidth) return out.append(line);
-  const Text margin(",\n" + std::string(indent + 1, ' '));
+  const Text margin(fmt::format(",\n{:{}}", "", indent + 1));
   if (!value.is_dict()) {
     const auto& items = value.items();
     out.append(value.is_list() ? "[" : "(", Origin::kTemplate);

@@ -125,7 +125,7 @@ Value to_json(Runtime&, const Value& input, Arguments& arguments) {
   JsonStyle style;
   style.ensure_ascii = args.flag(0);
   if (args.has(1) && !args[1].is_none()) {
-    style.item_separator = ",";
+    style.item_separator.assign(1, ',');
     if (args[1].is_string()) {
       style.indent = args[1].view();
     } else {

@@ -56,7 +56,7 @@ Specification parse_specification(std::string_view text) {
     spec.zero = true;
     if (spec.align == 0) {
       spec.align = '=';
-      spec.fill = "0";
+      spec.fill.assign(1, '0');
     }
   }
   spec.width = read_number(text, at);
@@ -96,8 +96,9 @@ Text format_string(const Specification& spec, Text text) {
   return align_text(aligned, std::move(text), '<');
 }
 
-Text format_number(const Specification& spec, bool negative, const std::string& prefix, const std::string& digits) {
-  const std::string head = (negative ? "-" : spec.sign == '-' ? "" : std::string(1, spec.sign)) + prefix;
+Text format_number(const Specification& spec, bool negative, std::string_view prefix, const std::string& digits) {
+  const std::string_view sign = negative ? "-" : spec.sign == '+' ? "+" : spec.sign == ' ' ? " " : "";
+  const std::string head = fmt::format("{}{}", sign, prefix);
   if (spec.align != '=') return align_text(spec, Text(head + digits), '>');
   Text out(head);
   const std::size_t size = head.size() + digits.size();
@@ -141,7 +142,7 @@ Text format_float(const Specification& spec, double value) {
 
 Text format_integer(const Specification& spec, const Value& value) {
   unsigned base = 10;
-  std::string prefix;
+  std::string_view prefix;
   switch (spec.kind) {
     case 0:
     case 'd':

@@ -170,7 +170,7 @@ class PercentFormatter {
     std::string digits = integer_digits(value, base, spec.kind == 'X');
     if (spec.precision > static_cast<std::int64_t>(digits.size()))
       digits.insert(0, static_cast<std::size_t>(spec.precision) - digits.size(), '0');
-    std::string prefix;
+    std::string_view prefix;
     if (spec.alternate && base == 8) prefix = "0o";
     if (spec.alternate && base == 16) prefix = spec.kind == 'X' ? "0X" : "0x";
     put_number(spec, is_negative(value), prefix, digits);
@@ -184,13 +184,14 @@ class PercentFormatter {
                float_digits(number, spec.kind, spec.precision, spec.alternate));
   }
 
-  void put_number(const Directive& spec, bool negative, std::string sign_and_prefix, const std::string& digits) {
-    sign_and_prefix = (negative ? "-" : spec.plus ? "+" : spec.blank ? " " : "") + sign_and_prefix;
-    const std::size_t size = sign_and_prefix.size() + digits.size(), width = static_cast<std::size_t>(spec.width);
+  void put_number(const Directive& spec, bool negative, std::string_view prefix, const std::string& digits) {
+    const std::string_view sign = negative ? "-" : spec.plus ? "+" : spec.blank ? " " : "";
+    const std::size_t size = sign.size() + prefix.size() + digits.size(), width = static_cast<std::size_t>(spec.width);
     const std::size_t missing = width > size ? width - size : 0;
     const bool zeros = spec.zero && !spec.left;
     if (!spec.left && !zeros) out_.append_repeated(" ", missing, Origin::kTemplate);
-    out_.append(sign_and_prefix, Origin::kTemplate);
+    out_.append(sign, Origin::kTemplate);
+    out_.append(prefix, Origin::kTemplate);
     if (zeros) out_.append_repeated("0", missing, Origin::kTemplate);
     out_.append(digits, Origin::kTemplate);
     if (spec.left) out_.append_repeated(" ", missing, Origin::kTemplate);

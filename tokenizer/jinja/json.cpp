@@ -204,8 +204,8 @@ class Writer {
     if (key.is_string()) return write_string(key.text());
     if (key.is_none()) return put("\"null\"");
     if (key.is_bool()) return put(key.as_bool() ? "\"true\"" : "\"false\"");
-    if (key.is_float()) return put("\"" + number(key.as_number()) + "\"");
-    if (is_any_integer(key)) return put("\"" + integer_text(key) + "\"");
+    if (key.is_float()) return put(fmt::format("\"{}\"", number(key.as_number())));
+    if (is_any_integer(key)) return put(fmt::format("\"{}\"", integer_text(key)));
     fail_type(fmt::format("keys must be str, int, float, bool or None, not {}", type_name(key)));
   }
 

@@ -339,7 +339,7 @@ std::string describe(const Token& token) {
     case TokenKind::kEnd:
       return "end of template";
     default:
-      return "'" + token.text + "'";
+      return fmt::format("'{}'", token.text);
   }
 }
 

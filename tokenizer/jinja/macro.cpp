@@ -16,7 +16,7 @@ std::optional<Value> take(Arguments& arguments, std::string_view name) {
   const auto found = std::find_if(arguments.named.begin(), arguments.named.end(),
                                   [&](const auto& each) { return each.first == name; });
   if (found == arguments.named.end()) return std::nullopt;
-  Value value = std::move(found->second);
+  std::optional<Value> value(std::move(found->second));
   arguments.named.erase(found);
   return value;
 }

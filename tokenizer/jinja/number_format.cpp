@@ -16,7 +16,7 @@ std::string float_digits(double magnitude, char kind, std::int64_t precision, bo
   if (std::isinf(magnitude)) return upper ? "INF" : "inf";
   if (std::isnan(magnitude)) return upper ? "NAN" : "nan";
   if (precision < 0) precision = 6;
-  const std::string pattern = std::string("%") + (alternate ? "#" : "") + ".*" + kind;
+  const std::string pattern = fmt::format("%{}.*{}", alternate ? "#" : "", kind);
   const int size = std::snprintf(nullptr, 0, pattern.c_str(), static_cast<int>(precision), magnitude);
   std::string out(static_cast<std::size_t>(size) + 1, '\0');
   std::snprintf(out.data(), out.size(), pattern.c_str(), static_cast<int>(precision), magnitude);

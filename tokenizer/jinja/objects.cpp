@@ -82,7 +82,7 @@ std::string DictView::type_name() const {
 }
 
 Text DictView::repr() const {
-  Text out(type_name() + "(");
+  Text out(fmt::format("{}(", type_name()));
   std::vector<Value> items;
   Value item;
   for (const auto& [key, value] : dict().entries())

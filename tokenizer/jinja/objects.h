@@ -85,7 +85,7 @@ class Function : public Object {
  public:
   Function(const char* name, BuiltinFunction function) : name_(name), function_(function) {}
   std::string type_name() const override { return "function"; }
-  Text repr() const override { return Text("<function " + std::string(name_) + ">"); }
+  Text repr() const override { return Text(std::string("<function ").append(name_).append(">")); }
   bool callable() const override { return true; }
   Value call(Runtime& runtime, Arguments& arguments) override { return function_(runtime, arguments); }
 

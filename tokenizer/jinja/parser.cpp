@@ -16,7 +16,7 @@ using Names = std::vector<std::string_view>;
 
 std::string one_of(const Names& names) {
   std::string out;
-  for (const auto name : names) out += (out.empty() ? "'" : " or '") + std::string(name) + "'";
+  for (const auto name : names) out += fmt::format("{}'{}'", out.empty() ? "" : " or ", name);
   return out;
 }
 

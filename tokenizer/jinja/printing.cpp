@@ -119,13 +119,14 @@ std::string float_text(double value) {
   if (mantissa.size() > 2) digits += mantissa.substr(2);
   if (exponent < -4 || exponent >= 16) {
     out += digits[0];
-    if (digits.size() > 1) out += "." + digits.substr(1);
+    if (digits.size() > 1) out.append(".").append(digits, 1);
     return out + fmt::format("e{}{:02}", exponent < 0 ? '-' : '+', std::abs(exponent));
   }
-  if (exponent < 0) return out + "0." + std::string(static_cast<std::size_t>(-exponent - 1), '0') + digits;
+  if (exponent < 0)
+    return fmt::format("{}0.{}{}", out, std::string(static_cast<std::size_t>(-exponent - 1), '0'), digits);
   const auto whole = static_cast<std::size_t>(exponent) + 1;
-  if (digits.size() <= whole) return out + digits + std::string(whole - digits.size(), '0') + ".0";
-  return out + digits.substr(0, whole) + "." + digits.substr(whole);
+  if (digits.size() <= whole) return fmt::format("{}{}{}.0", out, digits, std::string(whole - digits.size(), '0'));
+  return fmt::format("{}{}.{}", out, digits.substr(0, whole), digits.substr(whole));
 }
 
 void append_text(Text& out, const Value& value) {
