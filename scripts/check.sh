@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Everything beyond `make test`: formatting, sanitizers on the fast tests, kernels of other CPUs under emulation, gcc.
-# Usage: check.sh [format|asan|tsan|emulated|gcc ...]   (default: all but gcc, models and cli, see below)
+# Usage: check.sh [format|asan|tsan|emulated|gcc ...]   (default: all)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-packages.sh check
 steps=("$@")
-[ ${#steps[@]} -eq 0 ] && steps=(format asan tsan emulated)
+[ ${#steps[@]} -eq 0 ] && steps=(format asan tsan emulated gcc)
 
 launcher=()
 command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -24,11 +24,11 @@ for step in "${steps[@]}"; do
   echo "== check: $step"
   case "$step" in
     format) scripts/format.sh --check ;;
-    asan) sanitized asan kernels tokenizer engine_container engine_runtime engine_generate ;;
+    asan) sanitized asan kernels tokenizer engine_container engine_runtime engine_generate models cli ;;
     tsan)
       # the installed TBB is not instrumented: what it synchronises is told to the sanitizer in this file
       # (and the sanitizer's own memory would count as the program's in the test of memory figures)
-      GTEST_FILTER=-ProcessMemory.* TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" sanitized tsan engine_runtime engine_generate
+      GTEST_FILTER=-ProcessMemory.* TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" sanitized tsan engine_runtime engine_generate models
       ;;
     emulated) scripts/emulate.sh ;;
     gcc)
