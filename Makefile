@@ -1,5 +1,5 @@
 # The two commands of the README (`make run`, `make test`) and the checks around them. Each installs what it needs.
-.PHONY: run build test check format bench clean
+.PHONY: run build test check format bench report clean
 
 QUESTION ?= What is the capital of France?
 
@@ -28,6 +28,12 @@ bench:
 	cmake --preset release -DHK_BUILD_TESTS=OFF -DHK_BUILD_BENCH=ON >/dev/null
 	cmake --build build/release --target matmul_bench attention_bench
 	scripts/bench.sh
+
+report:
+	scripts/install-packages.sh bench
+	cmake --preset release -DHK_BUILD_TESTS=OFF -DHK_BUILD_BENCH=ON >/dev/null
+	cmake --build build/release --target make_model hk-run
+	scripts/report.sh
 
 clean:
 	rm -rf build
