@@ -6,67 +6,133 @@
 namespace hk::kernels {
 namespace {
 
-inline constexpr int kChunkBlocks = 8;  // 256 columns: 8 KiB of unpacked weights at 16 lanes, a sixth of L1
+/// Blocks whose packed bytes are transposed at once: 256 columns.
+inline constexpr int kUnitBlocks = 8;
+/// Units that are unpacked before activations pass by: 16 KiB of steps at 16 lanes, a third of L1.
+inline constexpr int kTileUnits = 2;
 
-/// Where an activation's codes of one run of 32 stand, and what belongs to them.
-struct ActivationBlock {
-  const std::uint8_t* codes;
-  const std::uint8_t* scales;
-  const std::uint8_t* sums;
-  const std::uint8_t* sums16;
-  HK_INLINE ActivationBlock(const MatmulArgs& args, const ActivationLayout& layout, std::size_t i, std::size_t block) {
+/// Up to so many activations are streamed: measured, 8 of them took 1.3 times as long through tiles.
+inline constexpr int kStreamedA = 8;
+
+/// The fields of neighbouring activation rows at one block; next() moves on to the next block.
+class ActivationBlocks {
+ public:
+  HK_INLINE ActivationBlocks(const MatmulArgs& args, const ActivationLayout& layout, std::size_t i, std::size_t block)
+      : rows_(args.activation_stride) {
     const auto* record = static_cast<const std::uint8_t*>(args.activations) + i * args.activation_stride;
-    codes = record + block * 32;
-    scales = record + layout.scales + block * 4;
-    sums = record + layout.sums + block * 4;
-    sums16 = record + layout.sums16 + block * 4;
+    codes_ = record + block * 32;
+    scales_ = record + layout.scales + block * 4;
+    sums_ = record + layout.sums + block * 4;
+    sums16_ = record + layout.sums16 + block * 4;
   }
-  HK_INLINE float scale(int b) const {
+  HK_INLINE vi step(int a, int u) const { return set_i(load32(rows_.row(codes_, a) + 4 * u)); }
+  HK_INLINE float scale(int a) const {
     float value;
-    __builtin_memcpy(&value, scales + 4 * b, 4);
+    __builtin_memcpy(&value, rows_.row(scales_, a), 4);
     return value;
   }
+  HK_INLINE vf scaled_sum(int a) const { return set_f(scale(a) * static_cast<float>(load32(rows_.row(sums_, a)))); }
   /// What takes the bias off again, for the whole run or (kScales == 2) for one half of it.
   template <typename F>
-  HK_INLINE vi start(int b, int half) const {
+  HK_INLINE vi start(int a, int half) const {
     if constexpr (F::kBias == 0) {
       return vi{};
     } else if constexpr (F::kScales == 1) {
-      return set_i(-F::kBias * load32(sums + 4 * b));
+      return set_i(-F::kBias * load32(rows_.row(sums_, a)));
     } else {
-      return set_i(-F::kBias * static_cast<std::int16_t>(load16(sums16 + 4 * b + 2 * half)));
+      return set_i(-F::kBias * static_cast<std::int16_t>(load16(rows_.row(sums16_, a) + 2 * half)));
+    }
+  }
+  template <typename F>
+  HK_INLINE void next() {
+    advance(codes_, 32);
+    advance(scales_, 4);
+    if constexpr (F::kHasMin || (F::kBias != 0 && F::kScales == 1)) advance(sums_, 4);
+    if constexpr (F::kBias != 0 && F::kScales == 2) advance(sums16_, 4);
+  }
+  /// Fetches what row a needs of kChunkBlocks blocks, or (codes) of two blocks.
+  template <typename F>
+  HK_INLINE void fetch_sums(int a) const {
+    __builtin_prefetch(rows_.row(scales_, a));
+    if constexpr (F::kHasMin || (F::kBias != 0 && F::kScales == 1)) __builtin_prefetch(rows_.row(sums_, a));
+    if constexpr (F::kBias != 0 && F::kScales == 2) __builtin_prefetch(rows_.row(sums16_, a));
+  }
+  HK_INLINE void fetch_codes(int a) const { __builtin_prefetch(rows_.row(codes_, a)); }
+
+ private:
+  RowDistances rows_;
+  const std::uint8_t *codes_, *scales_, *sums_, *sums16_;
+};
+
+template <typename F>
+inline constexpr int kUnitWords = F::kPhaseWords* kUnitBlocks / F::kPhases;
+template <typename F>
+inline constexpr int kUnitBytes = 4 * kUnitWords<F>;
+
+/// Up to kUnitBlocks blocks of W rows, transposed.
+template <typename F>
+struct Unit {
+  alignas(64) vi words[kUnitWords<F>];
+
+  HK_INLINE void load(const std::uint8_t* const* rows, std::size_t offset, int blocks) {
+    if (blocks == kUnitBlocks) {
+      load_words<kUnitWords<F>>(rows, offset, words);
+      return;
+    }
+    // the end of a row: nothing behind it may be read
+    std::uint8_t copies[W][kUnitBytes<F>] = {};
+    const std::uint8_t* pointers[W];
+    for (int lane = 0; lane < W; ++lane) {
+      pointers[lane] = copies[lane];
+      __builtin_memcpy(copies[lane], rows[lane] + offset,
+                       static_cast<std::size_t>(blocks * kUnitBytes<F> / kUnitBlocks));
+    }
+    load_words<kUnitWords<F>>(pointers, 0, words);
+  }
+  /// Calls use(b, steps, scale, min) for each of the blocks.
+  template <typename Use>
+  HK_INLINE void for_blocks(int blocks, const Use& use) const {
+    for (int b = 0; b < blocks; b += F::kPhases) for_phases<0>(b, blocks, use);
+  }
+
+ private:
+  template <int kPhase, typename Use>
+  HK_INLINE void for_phases(int b, int blocks, const Use& use) const {
+    if constexpr (kPhase < F::kPhases) {
+      if (b + kPhase >= blocks) return;
+      vi steps[8];
+      vf scale[F::kScales], min{};
+      F::template unpack<kPhase>(words + b / F::kPhases * F::kPhaseWords, steps, scale, &min);
+      use(b + kPhase, steps, scale, min);
+      for_phases<kPhase + 1>(b, blocks, use);
     }
   }
 };
 
 template <typename F>
 struct BlockScratch {
-  alignas(64) vi steps[kChunkBlocks][8][R];
-  vf scale[kChunkBlocks][F::kScales][R];
-  vf min[F::kHasMin ? kChunkBlocks : 1][R];
+  alignas(64) vi steps[kTileUnits * kUnitBlocks][8][R];
+  vf scale[kTileUnits * kUnitBlocks][F::kScales][R];
+  vf min[F::kHasMin ? kTileUnits * kUnitBlocks : 1][R];
+  PanelSums sums;
 };
 
+/// A function of its own: the registers then serve nothing but the tile.
 template <typename F, int A>
-HK_INLINE void block_tile(const BlockScratch<F>& scratch, int blocks, const Panel& panel, const MatmulArgs& args,
-                          const ActivationLayout& layout, std::size_t first_block, std::size_t i) {
-  // one pointer an activation; the other fields lie at the same distance in every record
-  const ActivationBlock x(args, layout, i, first_block);
-  const std::uint8_t* codes[A];
-  for (int a = 0; a < A; ++a) codes[a] = x.codes + a * args.activation_stride;
-  const std::ptrdiff_t scales = x.scales - x.codes, sums = x.sums - x.codes, sums16 = x.sums16 - x.codes;
+HK_NOINLINE void block_tile(BlockScratch<F>& scratch, int blocks, const MatmulArgs& args,
+                            const ActivationLayout& layout, std::size_t first_block, std::size_t first, std::size_t i) {
+  ActivationBlocks x(args, layout, first + i, first_block), ahead(args, layout, first + i + A, first_block);
   vf acc[R][A];
-  load_sums<A>(panel, i, first_block == 0, acc);
+  load_sums<A>(scratch.sums, i, first_block == 0, acc);
+  for (int a = 0; a < A; ++a) ahead.fetch_sums<F>(a);
   for (int b = 0; b < blocks; ++b) {
+    for (int a = b % 2; a < A; a += 2) ahead.fetch_codes(a);
+    if (b % 2 == 1) ahead.next<F>(), ahead.next<F>();
     for (int part = 0; part < F::kScales; ++part) {
       constexpr int kSteps = 8 / F::kScales;
       vi total[R][A];
       for (int a = 0; a < A; ++a) {
-        vi start{};
-        if constexpr (F::kBias != 0) {
-          start = set_i(-F::kBias * (F::kScales == 1
-                                         ? load32(codes[a] + sums + 4 * b)
-                                         : static_cast<std::int16_t>(load16(codes[a] + sums16 + 4 * b + 2 * part))));
-        }
+        const vi start = x.start<F>(a, part);
         for (int r = 0; r < R; ++r) total[r][a] = start;
       }
 #pragma GCC unroll 8
@@ -74,93 +140,125 @@ HK_INLINE void block_tile(const BlockScratch<F>& scratch, int blocks, const Pane
         vi w[R];
         for (int r = 0; r < R; ++r) w[r] = scratch.steps[b][u][r];
         for (int a = 0; a < A; ++a) {
-          const vi s = set_i(load32(codes[a] + 32 * b + 4 * u));
+          const vi s = x.step(a, u);
           for (int r = 0; r < R; ++r) total[r][a] = dot<F::kWide>(total[r][a], w[r], s);
         }
       }
       for (int a = 0; a < A; ++a) {
-        float scale;
-        __builtin_memcpy(&scale, codes[a] + scales + 4 * b, 4);
+        const vf scale = set_f(x.scale(a));
         for (int r = 0; r < R; ++r)
-          acc[r][a] = fma(to_float(total[r][a]), scratch.scale[b][part][r] * set_f(scale), acc[r][a]);
-        if constexpr (F::kHasMin) {
-          const vf sum = set_f(scale * static_cast<float>(load32(codes[a] + sums + 4 * b)));
-          for (int r = 0; r < R; ++r) acc[r][a] = fma(scratch.min[b][r], sum, acc[r][a]);
-        }
+          acc[r][a] = fma(to_float(total[r][a]), scratch.scale[b][part][r] * scale, acc[r][a]);
       }
     }
+    if constexpr (F::kHasMin) {
+      for (int a = 0; a < A; ++a) {
+        const vf sum = x.scaled_sum(a);
+        for (int r = 0; r < R; ++r) acc[r][a] = fma(scratch.min[b][r], sum, acc[r][a]);
+      }
+    }
+    x.next<F>();
   }
-  store_sums<A>(panel, i, acc);
+  store_sums<A>(acc, scratch.sums, i);
 }
 
-/// One activation: blocks go from memory through registers into the sums.
-template <typename F>
-HK_INLINE void block_stream(const Panel& panel, const MatmulArgs& args, const ActivationLayout& layout) {
-  const std::size_t blocks = args.cols / 32, units = (blocks + kChunkBlocks - 1) / kChunkBlocks;
-  constexpr int kUnitBytes = F::kBytes * kChunkBlocks / F::kParts;
-  vf acc[R][1] = {};
+/// One run of 32 columns of W rows against A activations.
+template <typename F, int A>
+HK_INLINE void block_dots(const vi* steps, const vf* scale, vf min, const ActivationBlocks& x, vf (&acc)[A]) {
+  constexpr int kSteps = 8 / F::kScales, kChains = A < 4 ? 2 : 1;  // few chains would wait for each other
+  for (int part = 0; part < F::kScales; ++part) {
+    vi total[A][kChains] = {};
+    for (int a = 0; a < A; ++a) total[a][0] = x.start<F>(a, part);
+#pragma GCC unroll 8
+    for (int u = part * kSteps; u < (part + 1) * kSteps; ++u) {
+      for (int a = 0; a < A; ++a) total[a][u % kChains] = dot<F::kWide>(total[a][u % kChains], steps[u], x.step(a, u));
+    }
+    for (int a = 0; a < A; ++a) {
+      const vi sum = kChains == 1 ? total[a][0] : total[a][0] + total[a][kChains - 1];
+      acc[a] = fma(to_float(sum), scale[part] * set_f(x.scale(a)), acc[a]);
+    }
+  }
+  if constexpr (F::kHasMin) {
+    for (int a = 0; a < A; ++a) acc[a] = fma(min, x.scaled_sum(a), acc[a]);
+  }
+}
+
+/// A panel against kGroups * A activations at most: blocks go from memory through registers into the sums.
+template <typename F, int A, int kGroups>
+HK_NOINLINE void block_stream(const Panel& panel, const MatmulArgs& args, const ActivationLayout& layout) {
+  const std::size_t blocks = args.cols / 32, units = (blocks + kUnitBlocks - 1) / kUnitBlocks;
+  const std::size_t second = args.n - A;  // groups may overlap
+  vf sums[kGroups][R][A] = {};
+  Unit<F> packed;
   for (std::size_t unit = 0; unit < units; ++unit) {
-    const Prefetch prefetch(panel, args, unit, units, kUnitBytes);
-    const std::size_t first = unit * kChunkBlocks;
-    const int count = blocks - first < kChunkBlocks ? static_cast<int>(blocks - first) : kChunkBlocks;
-    const ActivationBlock x(args, layout, 0, first);
-    for (int b = 0; b < count; ++b) {
-      const std::size_t offset = (first + b) / F::kParts * F::kBytes;
-      prefetch.rows(b, kChunkBlocks);
-      for (int r = 0; r < R; ++r) {
-        vi steps[8];
-        vf scale[F::kScales], min{};
-        F::unpack(panel.rows + r * W, offset, b % F::kParts, steps, scale, &min);
-        for (int part = 0; part < F::kScales; ++part) {
-          constexpr int kSteps = 8 / F::kScales;
-          vi even = x.start<F>(b, part), odd{};  // two chains: half the latency
-          for (int u = part * kSteps; u < (part + 1) * kSteps; u += 2) {
-            even = dot<F::kWide>(even, steps[u], set_i(load32(x.codes + 32 * b + 4 * u)));
-            odd = dot<F::kWide>(odd, steps[u + 1], set_i(load32(x.codes + 32 * b + 4 * u + 4)));
-          }
-          acc[r][0] = fma(to_float(even + odd), scale[part] * set_f(x.scale(b)), acc[r][0]);
+    const Prefetch prefetch(panel, args, unit, units, kUnitBytes<F>);
+    const std::size_t first = unit * kUnitBlocks;
+    const int count = blocks - first < kUnitBlocks ? static_cast<int>(blocks - first) : kUnitBlocks;
+#pragma GCC unroll 1
+    for (int r = 0; r < R; ++r) {
+      packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count);
+      ActivationBlocks x(args, layout, 0, first), y(args, layout, second, first);
+      vf acc[kGroups][A];
+      for (int group = 0; group < kGroups; ++group) {
+        for (int a = 0; a < A; ++a) acc[group][a] = sums[group][r][a];
+      }
+      packed.for_blocks(count, [&](int b, const vi* steps, const vf* scale, vf min) HK_LAMBDA_INLINE {
+        prefetch.rows(r * kUnitBlocks + b, R * kUnitBlocks);
+        block_dots<F, A>(steps, scale, min, x, acc[0]);
+        x.next<F>();
+        if constexpr (kGroups == 2) {
+          block_dots<F, A>(steps, scale, min, y, acc[1]);
+          y.next<F>();
         }
-        if constexpr (F::kHasMin) {
-          acc[r][0] = fma(min, set_f(x.scale(b) * static_cast<float>(load32(x.sums + 4 * b))), acc[r][0]);
-        }
+      });
+      for (int group = 0; group < kGroups; ++group) {
+        for (int a = 0; a < A; ++a) sums[group][r][a] = acc[group][a];
       }
     }
   }
-  store_sums<1>(panel, 0, acc);
+  store_groups<A, kGroups>(panel, sums, second);
+}
+
+/// A panel against many activations.
+template <typename F>
+HK_NOINLINE void block_tiles(const Panel& panel, const MatmulArgs& args, const ActivationLayout& layout,
+                             std::size_t first_activation, std::size_t n, BlockScratch<F>& scratch) {
+  const std::size_t blocks = args.cols / 32, units = (blocks + kUnitBlocks - 1) / kUnitBlocks;
+  Unit<F> packed;
+  for (std::size_t first_unit = 0; first_unit < units; first_unit += kTileUnits) {
+    int unpacked = 0;
+    for (std::size_t unit = first_unit; unit < units && unit < first_unit + kTileUnits; ++unit) {
+      const Prefetch prefetch(panel, args, unit, units, kUnitBytes<F>);
+      const std::size_t first = unit * kUnitBlocks;
+      const int count = blocks - first < kUnitBlocks ? static_cast<int>(blocks - first) : kUnitBlocks;
+#pragma GCC unroll 1
+      for (int r = 0; r < R; ++r) {
+        packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count);
+        packed.for_blocks(count, [&](int b, const vi* steps, const vf* scale, vf min) HK_LAMBDA_INLINE {
+          prefetch.rows(r * kUnitBlocks + b, R * kUnitBlocks);
+          for (int u = 0; u < 8; ++u) scratch.steps[unpacked + b][u][r] = steps[u];
+          for (int part = 0; part < F::kScales; ++part) scratch.scale[unpacked + b][part][r] = scale[part];
+          if constexpr (F::kHasMin) scratch.min[unpacked + b][r] = min;
+        });
+      }
+      unpacked += count;
+    }
+    for_tiles<kMaxA, kStreamedA>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+      block_tile<F, A>(scratch, unpacked, args, layout, first_unit * kUnitBlocks, first_activation, i);
+    });
+  }
+  if (blocks == 0) return store_zeros(panel, first_activation, n);
+  for (std::size_t i = 0; i < n; ++i) store_results(panel, first_activation + i, scratch.sums.of[i]);
 }
 
 template <typename F>
 void matmul_block(const MatmulArgs& args) {
   const ActivationLayout layout = activation_layout(ActivationFormat::kQ8x32, args.cols);
-  const std::size_t blocks = args.cols / 32;
-  BlockScratch<F> scratch;
-  for (std::size_t row = 0; row < args.rows; row += kPanel) {
-    const Panel panel = make_panel(args, row);
-    if (args.n == 1) {
-      block_stream<F>(panel, args, layout);
-      continue;
-    }
-    const std::size_t units = (blocks + kChunkBlocks - 1) / kChunkBlocks;
-    for (std::size_t unit = 0; unit < units; ++unit) {
-      const Prefetch prefetch(panel, args, unit, units, F::kBytes * kChunkBlocks / F::kParts);
-      const std::size_t first = unit * kChunkBlocks;
-      const int count = blocks - first < kChunkBlocks ? static_cast<int>(blocks - first) : kChunkBlocks;
-      for (int b = 0; b < count; ++b) {
-        prefetch.rows(b, kChunkBlocks);
-        for (int r = 0; r < R; ++r) {
-          vi steps[8];
-          vf scale[F::kScales];
-          F::unpack(panel.rows + r * W, (first + b) / F::kParts * F::kBytes, b % F::kParts, steps, scale,
-                    F::kHasMin ? &scratch.min[b][r] : nullptr);
-          for (int u = 0; u < 8; ++u) scratch.steps[b][u][r] = steps[u];
-          for (int part = 0; part < F::kScales; ++part) scratch.scale[b][part][r] = scale[part];
-        }
-      }
-      for_tiles<kMaxA>(args.n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
-        block_tile<F, A>(scratch, count, panel, args, layout, first, i);
-      });
-    }
-  }
+  for_panels<kStreamedA, BlockScratch<F>>(
+      args,
+      [&]<int A, int kGroups>(const Panel& panel)
+          HK_LAMBDA_INLINE { block_stream<F, A, kGroups>(panel, args, layout); },
+      [&](const Panel& panel, std::size_t first, std::size_t n, BlockScratch<F>& scratch)
+          HK_LAMBDA_INLINE { block_tiles<F>(panel, args, layout, first, n, scratch); });
 }
 
 }  // namespace

@@ -12,37 +12,53 @@ inline constexpr int kFloatChunk = 128;
 
 struct FloatScratch {
   alignas(64) vf columns[kFloatChunk][R];
+  PanelSums sums;
 };
 
 template <int A>
-HK_INLINE void float_tile(const FloatScratch& scratch, int columns, const Panel& panel, const MatmulArgs& args,
-                          std::size_t first_column, std::size_t i) {
-  const auto* record = static_cast<const std::uint8_t*>(args.activations) + i * args.activation_stride;
-  const std::uint8_t* x[A];
-  for (int a = 0; a < A; ++a) x[a] = record + a * args.activation_stride + first_column * 4;
-  // two short chains a sum: a stream of one activation would wait for every step of a single one
-  const auto half_of_columns = [&](int first, vf(&part)[R][A]) HK_LAMBDA_INLINE {
-#pragma GCC unroll 4
-    for (int k = first; k < columns; k += 2) {
+HK_NOINLINE void float_tile(FloatScratch& scratch, int columns, const MatmulArgs& args, std::size_t first_column,
+                            std::size_t first, std::size_t i) {
+  const RowDistances rows(args.activation_stride);
+  const auto* x =
+      static_cast<const std::uint8_t*>(args.activations) + (first + i) * args.activation_stride + first_column * 4;
+  const auto* ahead = x + A * args.activation_stride;
+  for (int a = 0; a < A; ++a) {
+    for (int at = 0; at < 4 * columns; at += 64) __builtin_prefetch(rows.row(ahead, a) + at);
+  }
+  // two short chains a sum, one after the other: the registers hold the sums of one
+  const auto half_of_columns = [&](int first_half, vf(&part)[R][A]) HK_LAMBDA_INLINE {
+    const std::uint8_t* values = x + 4 * first_half;
+    const vf* weights = scratch.columns[first_half];
+    const auto add = [&](int k) HK_LAMBDA_INLINE {
       vf w[R];
-      for (int r = 0; r < R; ++r) w[r] = scratch.columns[k][r];
+      for (int r = 0; r < R; ++r) w[r] = weights[k * R + r];
       for (int a = 0; a < A; ++a) {
-        float value;
-        __builtin_memcpy(&value, x[a] + 4 * k, 4);
-        const vf s = set_f(value);
+        const vf s = as_f(set_i(load32(rows.row(values, a) + 4 * k)));
         for (int r = 0; r < R; ++r) part[r][a] = fma(w[r], s, part[r][a]);
       }
+    };
+    int k = first_half;
+    for (; k + 8 <= columns; k += 8) {
+#pragma GCC unroll 4
+      for (int j = 0; j < 8; j += 2) add(j);
+      advance(values, 32);
+      weights += 8 * R;
+    }
+    for (; k < columns; k += 2) {
+      add(0);
+      advance(values, 8);
+      weights += 2 * R;
     }
   };
   vf even[R][A] = {}, odd[R][A] = {};
   half_of_columns(0, even);
   half_of_columns(1, odd);
   vf acc[R][A];
-  load_sums<A>(panel, i, first_column == 0, acc);
+  load_sums<A>(scratch.sums, i, first_column == 0, acc);
   for (int a = 0; a < A; ++a) {
     for (int r = 0; r < R; ++r) acc[r][a] += even[r][a] + odd[r][a];
   }
-  store_sums<A>(panel, i, acc);
+  store_sums<A>(acc, scratch.sums, i);
 }
 
 /// The last columns of a row do not fill a unit: never read past a row, take a zero-padded copy.
@@ -59,87 +75,89 @@ HK_INLINE void unpack_tail(const std::uint8_t* const* rows, std::size_t offset, 
   for (int k = 0; k < count; ++k) columns[k * stride] = unit[k];
 }
 
-/// One activation: columns go from memory through registers into the sums.
+/// All columns of a chunk of W rows in order: use(k, columns, count) for runs of at most kWideColumns<F>.
 template <typename F>
-HK_INLINE void float_stream(const Panel& panel, const MatmulArgs& args) {
-  constexpr int kWideColumns = 4 * W / F::kBytes, kUnitColumns = 16 / F::kBytes;
+inline constexpr int kWideColumns = 4 * W / F::kBytes;
+template <typename F, typename Use>
+HK_INLINE void for_columns(const std::uint8_t* const* rows, std::size_t first, int count, const Use& use) {
+  constexpr int kUnitColumns = 16 / F::kBytes;
+  vf w[kWideColumns<F>];
+  int k = 0;
+  for (; k + kWideColumns<F> <= count; k += kWideColumns<F>) {
+    unpack_wide<F>(rows, (first + k) * F::kBytes, w, 1);
+    use.template operator()<kWideColumns<F>>(k, w, kWideColumns<F>);
+  }
+  for (; k + kUnitColumns <= count; k += kUnitColumns) {
+    unpack_unit<F>(rows, (first + k) * F::kBytes, w, 1);
+    use.template operator()<kUnitColumns>(k, w, kUnitColumns);
+  }
+  if (k < count) {
+    unpack_tail<F>(rows, (first + k) * F::kBytes, count - k, w, 1);
+    use.template operator()<0>(k, w, count - k);
+  }
+}
+
+/// A panel against one activation: columns go from memory through registers into the sums.
+template <typename F>
+HK_NOINLINE void float_stream(const Panel& panel, const MatmulArgs& args) {
   const std::size_t units = (args.cols + kFloatChunk - 1) / kFloatChunk;
-  vf acc[R][1] = {};
+  vf sums[1][R][1] = {};
   for (std::size_t unit = 0; unit < units; ++unit) {
     const std::size_t first = unit * kFloatChunk;
     const Prefetch prefetch(panel, args, unit, units, F::kBytes * kFloatChunk);
     const int count = args.cols - first < kFloatChunk ? static_cast<int>(args.cols - first) : kFloatChunk;
-    const std::size_t offset = first * F::kBytes;
     const auto* x = static_cast<const std::uint8_t*>(args.activations) + first * 4;
-    vf part[R][2] = {};  // even and odd columns
-    const auto add = [&](int r, int k, int columns, const vf* w) HK_LAMBDA_INLINE {
-      const std::uint8_t* values = x + 4 * k;
-      // operands in memory may be broadcast for free: keep the compiler from saving the vectors for the next rows
-      asm("" : "+r"(values));
-      for (int j = 0; j < columns; ++j) part[r][j % 2] = fma(w[j], as_f(set_i(load32(values + 4 * j))), part[r][j % 2]);
-    };
-    int k = 0;
-    for (; k + kWideColumns <= count; k += kWideColumns) {
-      for (int r = 0; r < R; ++r) {
-        if (k * F::kBytes % 64 == 0) prefetch.line(r * W, k * F::kBytes);
-        vf w[kWideColumns];
-        unpack_wide<F>(panel.rows + r * W, offset + static_cast<std::size_t>(k) * F::kBytes, w, 1);
-        add(r, k, kWideColumns, w);
-      }
+#pragma GCC unroll 1
+    for (int r = 0; r < R; ++r) {
+      vf part[2] = {};  // even and odd columns
+      for_columns<F>(panel.rows + r * W, first, count,
+                     [&]<int kCount>(int k, const vf* w, int columns) HK_LAMBDA_INLINE {
+                       if (k * F::kBytes % 64 == 0) prefetch.line(r * W, k * F::kBytes);
+                       const std::uint8_t* values = x + 4 * k;
+                       const int end = kCount == 0 ? columns : kCount;
+                       for (int j = 0; j < end; ++j)
+                         part[j % 2] = fma(w[j], as_f(set_i(load32(values + 4 * j))), part[j % 2]);
+                     });
+      sums[0][r][0] += part[0] + part[1];
     }
-    for (; k + kUnitColumns <= count; k += kUnitColumns) {
-      for (int r = 0; r < R; ++r) {
-        vf w[kUnitColumns];
-        unpack_unit<F>(panel.rows + r * W, offset + static_cast<std::size_t>(k) * F::kBytes, w, 1);
-        add(r, k, kUnitColumns, w);
-      }
-    }
-    for (int r = 0; r < R && k < count; ++r) {
-      vf w[kUnitColumns];
-      unpack_tail<F>(panel.rows + r * W, offset + static_cast<std::size_t>(k) * F::kBytes, count - k, w, 1);
-      add(r, k, count - k, w);
-    }
-    for (int r = 0; r < R; ++r) acc[r][0] += part[r][0] + part[r][1];
   }
-  store_sums<1>(panel, 0, acc);
+  store_groups<1, 1>(panel, sums, 0);
+}
+
+/// A panel against many activations.
+template <typename F>
+HK_NOINLINE void float_tiles(const Panel& panel, const MatmulArgs& args, std::size_t first_activation, std::size_t n,
+                             FloatScratch& scratch) {
+  constexpr int kParts = R * kFloatChunk / kWideColumns<F>;
+  const std::size_t units = (args.cols + kFloatChunk - 1) / kFloatChunk;
+  for (std::size_t unit = 0; unit < units; ++unit) {
+    const std::size_t first = unit * kFloatChunk;
+    const Prefetch prefetch(panel, args, unit, units, F::kBytes * kFloatChunk);
+    const int count = args.cols - first < kFloatChunk ? static_cast<int>(args.cols - first) : kFloatChunk;
+    int part = 0;
+#pragma GCC unroll 1
+    for (int r = 0; r < R; ++r) {
+      for_columns<F>(panel.rows + r * W, first, count,
+                     [&]<int kCount>(int k, const vf* w, int columns) HK_LAMBDA_INLINE {
+                       if (part < kParts) prefetch.rows(part, kParts);
+                       ++part;
+                       for (int j = 0; j < columns; ++j) scratch.columns[k + j][r] = w[j];
+                     });
+    }
+    for_tiles<kMaxSingleA, 1>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+      float_tile<A>(scratch, count, args, first, first_activation, i);
+    });
+  }
+  if (units == 0) return store_zeros(panel, first_activation, n);
+  for (std::size_t i = 0; i < n; ++i) store_results(panel, first_activation + i, scratch.sums.of[i]);
 }
 
 template <typename F>
 void matmul_float(const MatmulArgs& args) {
-  constexpr int kWideColumns = 4 * W / F::kBytes, kUnitColumns = 16 / F::kBytes;
-  constexpr int kParts = R * kFloatChunk / kWideColumns;
-  FloatScratch scratch;
-  const std::size_t units = (args.cols + kFloatChunk - 1) / kFloatChunk;
-  for (std::size_t row = 0; row < args.rows; row += kPanel) {
-    const Panel panel = make_panel(args, row);
-    if (args.n == 1) {
-      float_stream<F>(panel, args);
-      continue;
-    }
-    for (std::size_t unit = 0; unit < units; ++unit) {
-      const std::size_t first = unit * kFloatChunk;
-      const Prefetch prefetch(panel, args, unit, units, F::kBytes * kFloatChunk);
-      const int count = args.cols - first < kFloatChunk ? static_cast<int>(args.cols - first) : kFloatChunk;
-      const std::size_t offset = first * F::kBytes;
-      int part = 0;
-      for (int r = 0; r < R; ++r) {
-        const std::uint8_t* const* rows = panel.rows + r * W;
-        int k = 0;
-        for (; k + kWideColumns <= count; k += kWideColumns) {
-          prefetch.rows(part, kParts);
-          ++part;
-          unpack_wide<F>(rows, offset + static_cast<std::size_t>(k) * F::kBytes, &scratch.columns[k][r], R);
-        }
-        for (; k + kUnitColumns <= count; k += kUnitColumns) {
-          unpack_unit<F>(rows, offset + static_cast<std::size_t>(k) * F::kBytes, &scratch.columns[k][r], R);
-        }
-        if (k < count)
-          unpack_tail<F>(rows, offset + static_cast<std::size_t>(k) * F::kBytes, count - k, &scratch.columns[k][r], R);
-      }
-      for_tiles<kMaxSingleA>(
-          args.n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE { float_tile<A>(scratch, count, panel, args, first, i); });
-    }
-  }
+  for_panels<1, FloatScratch>(
+      args, [&]<int, int>(const Panel& panel) HK_LAMBDA_INLINE { float_stream<F>(panel, args); },
+      [&](const Panel& panel, std::size_t first, std::size_t n, FloatScratch& scratch)
+          HK_LAMBDA_INLINE { float_tiles<F>(panel, args, first, n, scratch); });
 }
 
 }  // namespace

@@ -9,6 +9,9 @@
 namespace hk::kernels {
 namespace {
 
+/// Up to so many activations are streamed. More sums than that, of groups and of super-blocks, leave the registers.
+inline constexpr int kStreamedA = 4;
+
 template <typename F>
 inline constexpr int kScaleGroups = F::kFolded ? 1 : 256 / F::kGroup;
 template <typename F>
@@ -20,19 +23,40 @@ template <typename F>
 struct SuperScratch {
   alignas(64) vi steps[64][R];
   typename F::Head head[R];
+  PanelSums sums;
 };
 
-/// The activation's part of one super-block.
-struct ActivationSuper {
-  const std::uint8_t* codes;
-  const std::uint8_t* sums;
-  const std::uint8_t* scale;
-  HK_INLINE ActivationSuper(const MatmulArgs& args, const ActivationLayout& layout, std::size_t i, std::size_t block) {
+/// The fields of neighbouring activation rows at one super-block.
+class ActivationSupers {
+ public:
+  HK_INLINE ActivationSupers(const MatmulArgs& args, const ActivationLayout& layout, std::size_t i, std::size_t block)
+      : rows_(args.activation_stride), code_rows_(rows_) {
     const auto* record = static_cast<const std::uint8_t*>(args.activations) + i * args.activation_stride;
-    codes = record + block * 256;
-    sums = record + layout.sums + block * kSuperSums * 2;
-    scale = record + layout.scales + block * 4;
+    codes_ = record + block * 256;
+    sums_ = record + layout.sums + block * kSuperSums * 2;
+    scales_ = record + layout.scales + block * 4;
   }
+  HK_INLINE const std::uint8_t* codes(int a) const { return code_rows_.row(codes_, a); }
+  /// Takes the codes from copies, 256 bytes apart.
+  HK_INLINE void use_codes(const std::uint8_t* copies) {
+    codes_ = copies;
+    code_rows_ = RowDistances(256);
+  }
+  HK_INLINE vi step(int a, int u) const { return set_i(load32(code_rows_.row(codes_, a) + 4 * u)); }
+  HK_INLINE vf scale(int a) const {
+    float value;
+    __builtin_memcpy(&value, rows_.row(scales_, a), 4);
+    return set_f(value);
+  }
+  HK_INLINE const std::uint8_t* sums(int a) const { return rows_.row(sums_, a); }
+  HK_INLINE void fetch_sums(int a) const {
+    __builtin_prefetch(rows_.row(sums_, a));
+    __builtin_prefetch(rows_.row(scales_, a));
+  }
+
+ private:
+  RowDistances rows_, code_rows_;
+  const std::uint8_t *codes_, *sums_, *scales_;
 };
 
 /// Takes the bias off group g of kScaleGroups.
@@ -73,20 +97,25 @@ HK_INLINE void from_pair_order(vi* s) {
   s[3] = merge_bits(0xFFFF, shr(s2, 16), s3);
 }
 
+/// A function of its own: the registers then serve nothing but the tile.
 template <typename F, int A>
-HK_INLINE void super_tile(const SuperScratch<F>& scratch, const Panel& panel, const MatmulArgs& args,
-                          const ActivationLayout& layout, std::size_t block, std::size_t i) {
+HK_NOINLINE void super_tile(SuperScratch<F>& scratch, const MatmulArgs& args, const ActivationLayout& layout,
+                            std::size_t block, std::size_t first, std::size_t i) {
   constexpr int kGroups = kScaleGroups<F>, kSteps = 64 / kGroups;
-  const ActivationSuper x(args, layout, i, block);
-  const std::uint8_t* codes[A];
-  for (int a = 0; a < A; ++a) codes[a] = x.codes + a * args.activation_stride;
-  const std::ptrdiff_t sums = x.sums - x.codes, scales = x.scale - x.codes;
+  constexpr int kGroupsALine = kSteps < 16 ? 16 / kSteps : 1, kLinesAGroup = kSteps < 16 ? 1 : kSteps / 16;
+  const ActivationSupers x(args, layout, first + i, block), ahead(args, layout, first + i + A, block);
+  for (int a = 0; a < A; ++a) ahead.fetch_sums(a);
   vi total[R][A] = {};
 #pragma GCC unroll 1
   for (int g = 0; g < kGroups; ++g) {
+    if (g % kGroupsALine == 0) {
+      for (int a = 0; a < A; ++a) {
+        for (int line = 0; line < kLinesAGroup; ++line) __builtin_prefetch(ahead.codes(a) + 4 * g * kSteps + 64 * line);
+      }
+    }
     vi part[R][A];
     for (int a = 0; a < A; ++a) {
-      const vi start = bias_start<F>(codes[a] + sums, g);
+      const vi start = bias_start<F>(x.sums(a), g);
       for (int r = 0; r < R; ++r) part[r][a] = start;
     }
 #pragma GCC unroll 8
@@ -94,7 +123,7 @@ HK_INLINE void super_tile(const SuperScratch<F>& scratch, const Panel& panel, co
       vi w[R];
       for (int r = 0; r < R; ++r) w[r] = scratch.steps[g * kSteps + u][r];
       for (int a = 0; a < A; ++a) {
-        const vi s = set_i(load32(codes[a] + 4 * (g * kSteps + u)));
+        const vi s = x.step(a, g * kSteps + u);
         for (int r = 0; r < R; ++r) part[r][a] = dot<F::kWide>(part[r][a], w[r], s);
       }
     }
@@ -110,100 +139,129 @@ HK_INLINE void super_tile(const SuperScratch<F>& scratch, const Panel& panel, co
     }
   }
   vf acc[R][A];
-  load_sums<A>(panel, i, block == 0, acc);
+  load_sums<A>(scratch.sums, i, block == 0, acc);
   for (int a = 0; a < A; ++a) {
-    float scale;
-    __builtin_memcpy(&scale, codes[a] + scales, 4);
     for (int r = 0; r < R; ++r)
-      acc[r][a] = super_end<F>(scratch.head[r], total[r][a], codes[a] + sums, set_f(scale), acc[r][a]);
+      acc[r][a] = super_end<F>(scratch.head[r], total[r][a], x.sums(a), x.scale(a), acc[r][a]);
   }
-  store_sums<A>(panel, i, acc);
+  store_sums<A>(acc, scratch.sums, i);
 }
 
-/// One activation: sub-blocks go from memory through registers into the sums.
-template <typename F>
-HK_INLINE void super_stream(const Panel& panel, const MatmulArgs& args, const ActivationLayout& layout) {
+/// Group `g` of W rows against A activations; `steps` and `first_code` are where the group begins.
+template <typename F, int A>
+HK_INLINE void super_dots(const vi* steps, int g, vi scale, const ActivationSupers& x, int first_step, vi (&total)[A]) {
+  constexpr int kSteps = F::kFolded ? F::kSub / 4 : F::kGroup / 4;
+  // few chains would wait for each other
+  constexpr int kChains = A >= 4 ? 1 : A >= 2 || kSteps < 16 ? 2 : 4;
+  vi part[A][kChains] = {};
+  if constexpr (!F::kFolded) {
+    for (int a = 0; a < A; ++a) part[a][0] = bias_start<F>(x.sums(a), g);
+  }
+#pragma GCC unroll 64
+  for (int u = 0; u < kSteps; ++u) {
+    for (int a = 0; a < A; ++a)
+      part[a][u % kChains] = dot<F::kWide>(part[a][u % kChains], steps[u], x.step(a, first_step + F::position(u)));
+  }
+  for (int a = 0; a < A; ++a) {
+    vi sum = part[a][0];
+    for (int chain = 1; chain < kChains; ++chain) sum += part[a][chain];
+    total[a] += F::kFolded ? sum : sum * scale;
+  }
+}
+
+/// A panel against kGroups * A activations at most: sub-blocks go from memory through registers into the sums.
+template <typename F, int A, int kGroups>
+HK_NOINLINE void super_stream(const Panel& panel, const MatmulArgs& args, const ActivationLayout& layout) {
   constexpr int kSubs = 256 / F::kSub, kSubSteps = F::kSub / 4;
   constexpr int kGroupSteps = F::kFolded ? kSubSteps : F::kGroup / 4;
+  static_assert(kSubSteps == kGroupSteps || F::position(kGroupSteps) == kGroupSteps);
   const std::size_t blocks = args.cols / 256;
-  vf acc[R][1] = {};
+  const std::size_t second = args.n - A;  // groups may overlap
+  vf sums[kGroups][R][A] = {};
+  alignas(64) std::uint8_t ordered[kGroups * A][256];
   for (std::size_t block = 0; block < blocks; ++block) {
     const Prefetch prefetch(panel, args, block, blocks, F::kBytes);
-    const ActivationSuper x(args, layout, 0, block);
-    float scale;
-    __builtin_memcpy(&scale, x.scale, 4);
-    const std::size_t offset = block * F::kBytes;
-    const std::uint8_t* codes = x.codes;
-    alignas(64) std::uint8_t ordered[256];
+    ActivationSupers x[2] = {{args, layout, 0, block}, {args, layout, second, block}};
     if constexpr (F::kPairOrder) {
-      for (int k = 0; k < 256; k += 4 * W) store_i(ordered + k, to_pair_order(load_i(x.codes + k)));
-      codes = ordered;
+      for (int i = 0; i < kGroups * A; ++i) {
+        const std::uint8_t* codes = x[i / A].codes(i % A);
+        for (int k = 0; k < 256; k += 4 * W) store_i(ordered[i] + k, to_pair_order(load_i(codes + k)));
+      }
+      for (int group = 0; group < kGroups; ++group) x[group].use_codes(ordered[group * A]);
     }
+    const std::size_t offset = block * F::kBytes;
+#pragma GCC unroll 1
     for (int r = 0; r < R; ++r) {
       typename F::Head head;
       F::head(panel.rows + r * W, offset, head);
-      vi total = F::kFolded ? bias_start<F>(x.sums, 0) : vi{};
+      vi total[kGroups][A];
+      for (int group = 0; group < kGroups; ++group) {
+        for (int a = 0; a < A; ++a) total[group][a] = F::kFolded ? bias_start<F>(x[group].sums(a), 0) : vi{};
+      }
 #pragma GCC unroll 1
       for (int c = 0; c < kSubs; ++c) {
         prefetch.rows(r * kSubs + c, R * kSubs);
         vi steps[kSubSteps];
         F::sub(panel.rows + r * W, offset, c, head, steps);
         for (int g = 0; g < kSubSteps / kGroupSteps; ++g) {
-          const int group = c * (kSubSteps / kGroupSteps) + g;
-          // several chains: one would take four or five cycles a step
-          constexpr int kChains = kGroupSteps < 16 ? 2 : 4;
-          vi part[kChains] = {};
-          if constexpr (!F::kFolded) part[0] = bias_start<F>(x.sums, group);
-#pragma GCC unroll 64
-          for (int u = 0; u < kGroupSteps; ++u) {
-            const int step = g * kGroupSteps + u;
-            part[u % kChains] = dot<F::kWide>(part[u % kChains], steps[step],
-                                              set_i(load32(codes + F::kSub * c + 4 * F::position(step))));
-          }
-          vi sum = part[0] + part[1];
-          if constexpr (kChains == 4) sum += part[2] + part[3];
-          total += F::kFolded ? sum : sum * head.scales[group];
+          const int number = c * (kSubSteps / kGroupSteps) + g;
+          const vi scale = F::kFolded ? vi{} : head.scales[number];
+          for (int group = 0; group < kGroups; ++group)
+            super_dots<F, A>(steps + g * kGroupSteps, number, scale, x[group], c * kSubSteps + g * kGroupSteps,
+                             total[group]);
         }
       }
-      acc[r][0] = super_end<F>(head, total, x.sums, set_f(scale), acc[r][0]);
+      for (int group = 0; group < kGroups; ++group) {
+        for (int a = 0; a < A; ++a)
+          sums[group][r][a] =
+              super_end<F>(head, total[group][a], x[group].sums(a), x[group].scale(a), sums[group][r][a]);
+      }
     }
   }
-  store_sums<1>(panel, 0, acc);
+  store_groups<A, kGroups>(panel, sums, second);
 }
 
-/// S: the unpacker for one activation, when another one than F is better there.
+/// A panel against many activations.
+template <typename F>
+HK_NOINLINE void super_tiles(const Panel& panel, const MatmulArgs& args, const ActivationLayout& layout,
+                             std::size_t first_activation, std::size_t n, SuperScratch<F>& scratch) {
+  constexpr int kSubs = 256 / F::kSub, kSubSteps = F::kSub / 4;
+  const std::size_t blocks = args.cols / 256;
+  for (std::size_t block = 0; block < blocks; ++block) {
+    const Prefetch prefetch(panel, args, block, blocks, F::kBytes);
+#pragma GCC unroll 1
+    for (int r = 0; r < R; ++r) {
+      const std::uint8_t* const* rows = panel.rows + r * W;
+      F::head(rows, block * F::kBytes, scratch.head[r]);
+#pragma GCC unroll 1
+      for (int c = 0; c < kSubs; ++c) {
+        prefetch.rows(r * kSubs + c, R * kSubs);
+        vi steps[kSubSteps];
+        F::sub(rows, block * F::kBytes, c, scratch.head[r], steps);
+        if constexpr (F::kPairOrder) {
+          for (int u = 0; u < kSubSteps; u += 4) from_pair_order(steps + u);
+        }
+        for (int u = 0; u < kSubSteps; ++u) scratch.steps[c * kSubSteps + F::position(u)][r] = steps[u];
+      }
+    }
+    for_tiles<kMaxSingleA, kStreamedA>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+      super_tile<F, A>(scratch, args, layout, block, first_activation, i);
+    });
+  }
+  if (blocks == 0) return store_zeros(panel, first_activation, n);
+  for (std::size_t i = 0; i < n; ++i) store_results(panel, first_activation + i, scratch.sums.of[i]);
+}
+
+/// S: the unpacker for few activations, when another one than F is better there.
 template <typename F, typename S = F>
 void matmul_super(const MatmulArgs& args) {
-  constexpr int kSubs = 256 / F::kSub, kSubSteps = F::kSub / 4;
   const ActivationLayout layout = activation_layout(ActivationFormat::kQ8x256, args.cols);
-  const std::size_t blocks = args.cols / 256;
-  SuperScratch<F> scratch;
-  for (std::size_t row = 0; row < args.rows; row += kPanel) {
-    const Panel panel = make_panel(args, row);
-    if (args.n == 1) {
-      super_stream<S>(panel, args, layout);
-      continue;
-    }
-    for (std::size_t block = 0; block < blocks; ++block) {
-      const Prefetch prefetch(panel, args, block, blocks, F::kBytes);
-      for (int r = 0; r < R; ++r) {
-        const std::uint8_t* const* rows = panel.rows + r * W;
-        F::head(rows, block * F::kBytes, scratch.head[r]);
-        for (int c = 0; c < kSubs; ++c) {
-          prefetch.rows(r * kSubs + c, R * kSubs);
-          vi steps[kSubSteps];
-          F::sub(rows, block * F::kBytes, c, scratch.head[r], steps);
-          if constexpr (F::kPairOrder) {
-            for (int u = 0; u < kSubSteps; u += 4) from_pair_order(steps + u);
-          }
-          for (int u = 0; u < kSubSteps; ++u) scratch.steps[c * kSubSteps + F::position(u)][r] = steps[u];
-        }
-      }
-      for_tiles<kMaxSingleA>(args.n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
-        super_tile<F, A>(scratch, panel, args, layout, block, i);
-      });
-    }
-  }
+  for_panels<kStreamedA, SuperScratch<F>>(
+      args,
+      [&]<int A, int kGroups>(const Panel& panel)
+          HK_LAMBDA_INLINE { super_stream<S, A, kGroups>(panel, args, layout); },
+      [&](const Panel& panel, std::size_t first, std::size_t n, SuperScratch<F>& scratch)
+          HK_LAMBDA_INLINE { super_tiles<F>(panel, args, layout, first, n, scratch); });
 }
 
 }  // namespace

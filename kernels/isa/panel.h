@@ -82,49 +82,139 @@ class Prefetch {
   int bytes_;
 };
 
-/// Running sums of A activations between chunks live in the output itself.
+/// Activations that a panel meets before the next panel is unpacked. Their running sums lie here between chunks and go
+/// to the output once: output rows are often a multiple of 4 KiB apart and share a few sets of every cache. 32 KiB at
+/// 16 lanes; unpacking twice as often as with 512 costs 1 to 2 %.
+inline constexpr std::size_t kBatch = 256;
+struct PanelSums {
+  alignas(64) vf of[kBatch][R];
+};
+
 template <int A>
-HK_INLINE void load_sums(const Panel& panel, std::size_t i, bool first, vf (&acc)[R][A]) {
+HK_INLINE void load_sums(const PanelSums& sums, std::size_t i, bool first, vf (&acc)[R][A]) {
   for (int a = 0; a < A; ++a) {
-    const float* out = panel.out + (i + a) * panel.out_stride;
-    for (int r = 0; r < R; ++r) {
-      const int left = panel.count - r * W;
-      acc[r][a] = first || left <= 0 ? vf{} : left >= W ? load_f(out + r * W) : load_first(out + r * W, left);
+    for (int r = 0; r < R; ++r) acc[r][a] = first ? vf{} : sums.of[i + a][r];
+  }
+}
+template <int A>
+HK_INLINE void store_sums(const vf (&acc)[R][A], PanelSums& sums, std::size_t i) {
+  for (int a = 0; a < A; ++a) {
+    for (int r = 0; r < R; ++r) sums.of[i + a][r] = acc[r][a];
+  }
+}
+
+/// Results of activation row i.
+HK_INLINE void store_results(const Panel& panel, std::size_t i, const vf* sums) {
+  float* out = panel.out + i * panel.out_stride;
+  for (int r = 0; r < R; ++r) {
+    const int left = panel.count - r * W;
+    if (left >= W) {
+      store_f(out + r * W, sums[r]);
+    } else if (left > 0) {
+      store_first(out + r * W, sums[r], left);
     }
   }
 }
 
-template <int A>
-HK_INLINE void store_sums(const Panel& panel, std::size_t i, const vf (&acc)[R][A]) {
-  for (int a = 0; a < A; ++a) {
-    float* out = panel.out + (i + a) * panel.out_stride;
-    for (int r = 0; r < R; ++r) {
-      const int left = panel.count - r * W;
-      if (left >= W) {
-        store_f(out + r * W, acc[r][a]);
-      } else if (left > 0) {
-        store_first(out + r * W, acc[r][a], left);
-      }
+/// Results of a stream of kGroups groups of A activations, the second of which begins with row `second`.
+template <int A, int kGroups>
+HK_INLINE void store_groups(const Panel& panel, const vf (&sums)[kGroups][R][A], std::size_t second) {
+  for (int group = 0; group < kGroups; ++group) {
+    for (int a = 0; a < A; ++a) {
+      vf results[R];
+      for (int r = 0; r < R; ++r) results[r] = sums[group][r][a];
+      store_results(panel, group == 0 ? a : second + a, results);
     }
   }
 }
+/// What a row of no columns comes to.
+HK_INLINE void store_zeros(const Panel& panel, std::size_t first, std::size_t n) {
+  const vf zeros[R] = {};
+  for (std::size_t i = first; i < first + n; ++i) store_results(panel, i, zeros);
+}
 
-/// Calls tile.template operator()<A>(i) for runs of A <= kMax activations: full tiles first, then the remainder.
-template <int A, typename Tile>
-HK_INLINE void remainder(std::size_t i, std::size_t left, const Tile& tile) {
-  if constexpr (A > 0) {
-    if (left == static_cast<std::size_t>(A)) {
-      tile.template operator()<A>(i);
+/// Cuts n into runs as equal as can be of at most kMost: calls run(first, count).
+template <typename Run>
+HK_INLINE void for_equal_runs(std::size_t n, std::size_t most, const Run& run) {
+  const std::size_t runs = (n + most - 1) / most;
+  for (std::size_t k = 0, first = 0; k < runs; ++k) {
+    const std::size_t count = n / runs + (k < n % runs ? 1 : 0);
+    run(first, count);
+    first += count;
+  }
+}
+/// Shortest run that for_equal_runs() makes of more than kStreamed.
+template <int kMost, int kStreamed>
+constexpr int shortest_tile() {
+  int shortest = kMost;
+  for (int n = kStreamed + 1; n <= kMost * kMost; ++n) {
+    const int count = n / ((n + kMost - 1) / kMost);
+    shortest = count < shortest ? count : shortest;
+  }
+  return shortest;
+}
+template <int A, int kLeast, typename Tile>
+HK_INLINE void tile_of(std::size_t count, std::size_t first, const Tile& tile) {
+  if constexpr (A >= kLeast) {
+    if (count == static_cast<std::size_t>(A)) {
+      tile.template operator()<A>(first);
     } else {
-      remainder<A - 1>(i, left, tile);
+      tile_of<A - 1, kLeast>(count, first, tile);
     }
   }
 }
-template <int kMax, typename Tile>
+/// Calls tile.template operator()<A>(first) for tiles that cover n > kStreamed activations.
+template <int kMost, int kStreamed, typename Tile>
 HK_INLINE void for_tiles(std::size_t n, const Tile& tile) {
-  std::size_t i = 0;
-  for (; i + kMax <= n; i += kMax) tile.template operator()<kMax>(i);
-  remainder<kMax - 1>(i, n - i, tile);
+  for_equal_runs(n, kMost, [&](std::size_t first, std::size_t count) HK_LAMBDA_INLINE {
+    tile_of<kMost, shortest_tile<kMost, kStreamed>()>(count, first, tile);
+  });
+}
+
+/// All panels of a call. Up to kStreamed activations: stream.template operator()<A, kGroups>(panel) takes all of them,
+/// in kGroups groups of A, and weights go from memory through registers into the sums. More than that:
+/// tiles(panel, first, n, scratch) for each batch.
+template <int kStreamed, typename Scratch, typename Stream, typename Tiles>
+HK_INLINE void for_panels(const MatmulArgs& args, const Stream& stream, const Tiles& tiles) {
+  const auto streams = [&]<int A, int kGroups>() HK_LAMBDA_INLINE {
+    for (std::size_t row = 0; row < args.rows; row += kPanel)
+      stream.template operator()<A, kGroups>(make_panel(args, row));
+  };
+  if (args.n == 0) return;
+  if (args.n == 1) return streams.template operator()<1, 1>();
+  if constexpr (kStreamed >= 4) {
+    if (args.n == 2) return streams.template operator()<2, 1>();
+    if (args.n == 3) return streams.template operator()<3, 1>();
+    if (args.n == 4) return streams.template operator()<4, 1>();
+  }
+  if constexpr (kStreamed >= 8) {
+    if (args.n <= 6) return streams.template operator()<3, 2>();
+    if (args.n <= 8) return streams.template operator()<4, 2>();
+  }
+  Scratch scratch;
+  for_equal_runs(args.n, kBatch, [&](std::size_t first, std::size_t n) HK_LAMBDA_INLINE {
+    for (std::size_t row = 0; row < args.rows; row += kPanel) tiles(make_panel(args, row), first, n, scratch);
+  });
+}
+
+/// Where A neighbouring activation rows lie, seen from the first one. Six rows need three registers besides a pointer
+/// into the first: left to itself, the compiler keeps a pointer a row and field, and spills them.
+class RowDistances {
+ public:
+  HK_INLINE explicit RowDistances(std::size_t stride) : one_(stride), three_(3 * stride), five_(5 * stride) {
+    asm("" : "+r"(one_), "+r"(three_), "+r"(five_));
+  }
+  HK_INLINE const std::uint8_t* row(const std::uint8_t* first, int a) const {
+    return first + (a == 3 ? three_ : a == 5 ? five_ : static_cast<std::size_t>(a) * one_);
+  }
+
+ private:
+  std::size_t one_, three_, five_;
+};
+/// Moves a pointer on and hides how: the compiler would derive one running pointer for every use of it.
+HK_INLINE void advance(const std::uint8_t*& p, std::ptrdiff_t bytes) {
+  p += bytes;
+  asm("" : "+r"(p));
 }
 
 template <bool kWide>

@@ -254,7 +254,9 @@ struct IQ4_XS : SuperFormat {
     }
   }
   static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int g, const Head&, vi* steps) {
-    unpack_nibbles(rows, offset + 8 + 16 * g, steps);
+    vi packed[4];
+    load_rows16(rows, offset + 8 + 16 * g, packed);
+    unpack_nibbles<0>(packed, steps);
     for (int u = 0; u < 8; ++u) steps[u] = wide(lookup16(kIQ4NLValues, steps[u]));
   }
 };

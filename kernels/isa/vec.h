@@ -46,6 +46,7 @@ typedef std::int32_t v16 __attribute__((vector_size(16)));
 typedef std::int32_t v16_unaligned __attribute__((vector_size(16), aligned(1), may_alias));
 
 #define HK_INLINE __attribute__((always_inline)) inline
+#define HK_NOINLINE __attribute__((noinline))
 #define HK_LAMBDA_INLINE __attribute__((always_inline))
 
 HK_INLINE vi load_i(const void* p) { return *static_cast<const vi_unaligned*>(p); }
@@ -516,6 +517,20 @@ HK_INLINE vi load_rows4_before(const std::uint8_t* const* rows, std::size_t end)
   vi out[4];
   load_rows16(rows, end - 16, out);
   return out[3];
+}
+/// kCount words (dwords of all rows) from `offset` on; what they cover is read and nothing else. kCount is at least 4.
+template <int kCount>
+HK_INLINE void load_words(const std::uint8_t* const* rows, std::size_t offset, vi* words) {
+  int at = 0;
+#pragma GCC unroll 8
+  for (; at + W <= kCount; at += W) load_rows_wide(rows, offset + 4 * at, words + at);
+#pragma GCC unroll 4
+  for (; at + 4 <= kCount; at += 4) load_rows16(rows, offset + 4 * at, words + at);
+  if constexpr (kCount % 4 != 0) {
+    vi last[4];
+    load_rows16(rows, offset + 4 * (kCount - 4), last);
+    for (int j = 4 - kCount % 4; j < 4; ++j) words[kCount - 4 + j] = last[j];
+  }
 }
 /// Bytes -> all ones where the byte is 1, for bytes 0 or 1.
 HK_INLINE vi byte_mask(vi bits) { return sub_bytes(vi{}, bits); }
