@@ -1,5 +1,6 @@
 // hk-run batch: a file of requests in, a file of answers out; and the joining of what several machines answered.
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "cli/batch/batch_job.h"
 #include "cli/batch/merge.h"
 #include "cli/batch/request_builder.h"
+#include "cli/batch/stop_signals.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/sampling_options.h"
@@ -53,7 +55,12 @@ struct Options {
   std::optional<std::string> prefix_cache;
 };
 
-constexpr std::uint64_t kOnTheWay = std::uint64_t{16} << 20;
+// Requests and answers on their way, and the part of it that is taken by their lines: each lives a few times for a
+// moment, as text, as parsed JSON and as what is made of it.
+constexpr std::uint64_t kOnTheWay = std::uint64_t{16} << 20, kLineParts = 8;
+// Larger blocks go back to the system when they are freed. The C library's own limit grows with what is freed, up to
+// 32 MiB, and would leave a limit of private memory nothing to rely on.
+constexpr int kReturnedBlock = 128 << 10;
 
 /// "@file", or the text itself, in which \n is a line break.
 std::optional<FieldTemplate> field_template(const std::optional<std::string>& given, const char* option) {
@@ -84,8 +91,13 @@ BatchDefaults defaults(const Options& options) {
   return defaults;
 }
 
-/// Memory for sequences, cached prefixes and buffers.
-std::uint64_t memory_limit(const Options& options, const RunningModel& running) {
+/// Where private memory may go.
+struct MemoryShares {
+  std::uint64_t scheduler;   ///< sequences, cached prefixes and buffers
+  std::uint64_t on_the_way;  ///< requests and answers
+};
+
+MemoryShares memory_shares(const Options& options, const RunningModel& running) {
   const std::uint64_t used = engine::process_memory().private_bytes;
   if (options.memory_limit) {
     const std::uint64_t limit = parse_size(*options.memory_limit, "--mem-limit");
@@ -93,14 +105,14 @@ std::uint64_t memory_limit(const Options& options, const RunningModel& running) 
       throw Error(fmt::format("--mem-limit: {} are less than the {} that are in use before the first request",
                               bytes_text(limit), bytes_text(used)),
                   ErrorKind::kUsage);
-    // Part of it is for requests and answers on their way.
-    return limit - used - std::min(kOnTheWay, (limit - used) / 4);
+    const std::uint64_t on_the_way = std::min(kOnTheWay, (limit - used) / 4);
+    return {limit - used - on_the_way, on_the_way};
   }
   const auto usable = engine::machine_memory().usable();
-  if (!usable) return std::numeric_limits<std::uint64_t>::max();
+  if (!usable) return {std::numeric_limits<std::uint64_t>::max(), kOnTheWay};
   // The weights want to stay in the page cache, which counts as usable; a tenth is for everybody else.
   const std::uint64_t free = *usable - std::min(*usable / 2, running.model->info().weight_bytes);
-  return free / 10 * 9;
+  return {free / 10 * 9, kOnTheWay};
 }
 
 std::uint64_t prefix_cache_limit(const Options& options, std::uint64_t memory, const RunningModel& running) {
@@ -128,18 +140,24 @@ void run(Options& options) {
   auto settings = defaults(options);
   BatchJobOptions job_options;
   job_options.input = options.input;
-  job_options.text = options.text;
   job_options.shard = parse_shard(options.shard);
   job_options.ordered = options.ordered;
   job_options.quiet = options.quiet;
+  StopSignals::ignore_report();
+  ::mallopt(M_MMAP_THRESHOLD, kReturnedBlock);
   const RunningModel running = open_running_model(options.model);
   job_options.scheduler.sequence = running.sequence;
   job_options.scheduler.slots = options.slots;
-  job_options.scheduler.memory_limit = memory_limit(options, running);
+  const MemoryShares memory = memory_shares(options, running);
+  job_options.scheduler.memory_limit = memory.scheduler;
+  job_options.bytes_ahead = memory.on_the_way / kLineParts;
   job_options.scheduler.prefix_cache_limit = prefix_cache_limit(options, job_options.scheduler.memory_limit, running);
   RequestBuilder builder(running, std::move(settings));
+  // Before the answers: what is wrong with the input must not cost an old output.
+  RequestReader reader(options.input, options.text, job_options.shard);
+  options.out.inputs = {options.input, options.model.file};
   AnswerFile out(options.out);
-  BatchJob job(running, builder, out, std::move(job_options));
+  BatchJob job(running, reader, builder, out, std::move(job_options));
   if (!job.run() && !options.errors_ok) throw CLI::RuntimeError(1);
 }
 

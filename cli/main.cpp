@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/streams.h"
 #include "engine/container/mapping_guard.h"
 
 namespace {
@@ -97,6 +98,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hk::cli::occupy_standard_streams();
   // A reader of our output that goes away ends us quietly, whatever the parent process had set.
   std::signal(SIGPIPE, SIG_DFL);
   hk::engine::install_mapping_guard("hk-run");

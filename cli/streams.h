@@ -10,6 +10,9 @@
 
 namespace hk::cli {
 
+/// Gives closed standard streams a place: else the next file to be opened would be taken for one of them, and notes for
+/// stderr be written into it. Reading and writing them stays an error. To be called first.
+void occupy_standard_streams();
 bool stdin_is_terminal();
 bool stdout_is_terminal();
 bool stderr_is_terminal();

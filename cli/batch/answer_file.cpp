@@ -29,10 +29,24 @@ constexpr std::chrono::seconds kFullReminder{60};
 // Answers may be longer than requests: many samples with log-probabilities.
 constexpr std::size_t kLongestAnswer = std::size_t{1} << 30;
 
+bool look(const std::string& path, int standard, struct stat& status) {
+  return (path == "-" ? ::fstat(standard, &status) : ::stat(path.c_str(), &status)) == 0;
+}
+
 /// No space, now; there may be some later.
 bool is_full(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
 }  // namespace
+
+void refuse_inputs(const std::string& out, const std::vector<std::string>& inputs) {
+  struct stat target {
+  }, input{};
+  if (!look(out, STDOUT_FILENO, target) || !S_ISREG(target.st_mode)) return;
+  for (const auto& path : inputs)
+    if (look(path, STDIN_FILENO, input) && input.st_dev == target.st_dev && input.st_ino == target.st_ino)
+      throw Error(fmt::format("{}: is read from and cannot be the file that is written", path == "-" ? out : path),
+                  ErrorKind::kUsage);
+}
 
 AnswerFile::AnswerFile(AnswerFileOptions options) : options_(std::move(options)) {
   open();
@@ -58,13 +72,17 @@ AnswerFile::~AnswerFile() { close(); }
 
 void AnswerFile::open() {
   const std::string& path = options_.path;
+  refuse_inputs(path, options_.inputs);
   const bool standard = path == "-";
+  struct stat status {};
+  // A named pipe waits for its reader; opened for reading too, it would swallow the answers when none comes.
+  const bool pipe = !standard && ::stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
   // Reading too, for the repair. Other programs may read while it grows.
-  descriptor_ = standard ? ::dup(STDOUT_FILENO) : ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-  if (descriptor_ < 0 && !standard && (errno == EACCES || errno == EINVAL || errno == ENXIO))
+  if (!pipe)
+    descriptor_ = standard ? ::dup(STDOUT_FILENO) : ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor_ < 0 && !standard && (pipe || errno == EACCES || errno == EINVAL || errno == ENXIO))
     descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) throw Error(fmt::format("{}: cannot be opened for writing: {}", path, std::strerror(errno)));
-  struct stat status {};
   ::fstat(descriptor_, &status);
   regular_ = S_ISREG(status.st_mode) && !standard;
   size_ = regular_ ? static_cast<std::uint64_t>(status.st_size) : 0;
@@ -177,10 +195,10 @@ bool AnswerFile::try_write(const std::string& text) {
   return true;
 }
 
-void AnswerFile::append(const std::string& line, const std::function<bool()>& stopped) {
-  const std::string text = line + "\n";
+void AnswerFile::append(std::string line, const std::function<bool()>& stopped) {
+  line += '\n';
   auto told = std::chrono::steady_clock::time_point::min();
-  while (!try_write(text)) {
+  while (!try_write(line)) {
     const std::string reason = std::strerror(errno);
     const bool wait = options_.wait_when_full && regular_ && is_full(errno);
     if (!wait || (stopped && stopped()))

@@ -9,18 +9,23 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/batch/id_table.h"
 
 namespace hk::cli {
 
 struct AnswerFileOptions {
-  std::string path;            ///< "-": standard output
-  bool resume = false;         ///< keep what is there
-  bool retry_failed = false;   ///< of that, not the errors
-  bool force = false;          ///< an existing file is replaced
-  bool wait_when_full = true;  ///< for disk space, instead of stopping
+  std::string path;                      ///< "-": standard output
+  bool resume = false;                   ///< keep what is there
+  bool retry_failed = false;             ///< of that, not the errors
+  bool force = false;                    ///< an existing file is replaced
+  bool wait_when_full = true;            ///< for disk space, instead of stopping
+  std::vector<std::string> inputs = {};  ///< files that must not be written to; "-": standard input
 };
+
+/// Throws hk::Error (usage) when `out` is the same regular file as one of `inputs`, whatever the names.
+void refuse_inputs(const std::string& out, const std::vector<std::string>& inputs);
 
 class AnswerFile {
  public:
@@ -37,7 +42,7 @@ class AnswerFile {
   std::uint64_t found_failed() const { return found_failed_; }  ///< errors among them
 
   /// Appends the line and a line end, all of it or nothing. `stopped` ends a wait for disk space. Throws hk::Error.
-  void append(const std::string& line, const std::function<bool()>& stopped);
+  void append(std::string line, const std::function<bool()>& stopped);
   /// Makes sure that what was appended survives a power cut. Also done every few seconds.
   void sync();
 

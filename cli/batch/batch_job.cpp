@@ -22,12 +22,13 @@ constexpr std::uint64_t kLongestHold = 4096;
 
 }  // namespace
 
-BatchJob::BatchJob(const RunningModel& running, RequestBuilder& builder, AnswerFile& out, BatchJobOptions options)
+BatchJob::BatchJob(const RunningModel& running, RequestReader& reader, RequestBuilder& builder, AnswerFile& out,
+                   BatchJobOptions options)
     : running_(running),
+      reader_(reader),
       builder_(builder),
       out_(out),
       options_(std::move(options)),
-      reader_(options_.input, options_.text, options_.shard),
       scheduler_(*running.model, *running.tokenizer, running.threads.get(), options_.scheduler),
       progress_(options_.quiet),
       lines_(count_lines(options_.input)) {}
@@ -81,6 +82,7 @@ void BatchJob::read_ahead() {
   const std::size_t ahead = std::max(kAhead, 4 * options_.scheduler.slots);
   while (!input_ended_ && scheduler_.waiting() < ahead && !StopSignals::finish() && !StopSignals::stop()) {
     if (options_.ordered && taken_ - written_ >= kLongestHold) return;
+    if (bytes_ >= options_.bytes_ahead && outstanding() > 0) return;
     InputLine line;
     switch (reader_.next(line, outstanding() == 0)) {
       case RequestReader::Event::kNotYet:
@@ -109,39 +111,46 @@ void BatchJob::take(InputLine& line) {
   if (!line.problem.empty()) return refuse(line.problem_type, line.problem);
   try {
     BatchRequest request = builder_.build(line);
-    scheduler_.submit(
-        std::move(request.request), [this, place, shape = std::move(request.shape)](engine::Response&& response) {
-          if (response.cancelled) {
-            ++answered_;  // it is gone, but not written
-            return;
-          }
-          if (!response.error.empty()) return answer(place, error_line(shape, "failed", response.error), true);
-          const auto& info = running_.model->info();
-          answer(place,
-                 answer_line(shape, response, *running_.tokenizer, info.name.empty() ? info.architecture : info.name),
-                 false);
-        });
+    scheduler_.submit(std::move(request.request), [this, place, bytes = line.bytes,
+                                                   shape = std::move(request.shape)](engine::Response&& response) {
+      bytes_ -= bytes;
+      if (response.cancelled) {
+        ++answered_;  // it is gone, but not written
+        return;
+      }
+      if (!response.error.empty()) return answer(place, error_line(shape, "failed", response.error), true);
+      const auto& info = running_.model->info();
+      answer(place,
+             answer_line(shape, response, *running_.tokenizer, info.name.empty() ? info.architecture : info.name),
+             false);
+    });
+    bytes_ += line.bytes;
   } catch (const Error& error) {
     return refuse(error.kind() == ErrorKind::kResource ? "failed" : "invalid_request",
                   fmt::format("line {}: {}", line.number, error.what()));
   } catch (const std::bad_alloc&) {
     return refuse("failed", fmt::format("line {}: out of memory", line.number));
+  } catch (const std::exception& error) {
+    // Nobody foresaw this; thousands of other requests must not suffer for it.
+    return refuse("invalid_request", fmt::format("line {}: {}", line.number, error.what()));
   }
 }
 
-void BatchJob::answer(std::uint64_t place, const std::string& line, bool failed) {
+void BatchJob::answer(std::uint64_t place, std::string line, bool failed) {
   ++answered_;
   if (failed) ++failed_;
-  if (!options_.ordered) return write(line);
-  held_.emplace(place, line);
+  if (!options_.ordered) return write(std::move(line));
+  bytes_ += line.size();
+  held_.emplace(place, std::move(line));
   for (auto next = held_.begin(); next != held_.end() && next->first == written_; next = held_.erase(next)) {
-    write(next->second);
+    bytes_ -= next->second.size();
+    write(std::move(next->second));
     ++written_;
   }
 }
 
-void BatchJob::write(const std::string& line) {
-  out_.append(line, [] { return StopSignals::stop() || StopSignals::finish(); });
+void BatchJob::write(std::string line) {
+  out_.append(std::move(line), [] { return StopSignals::stop() || StopSignals::finish(); });
 }
 
 }  // namespace hk::cli

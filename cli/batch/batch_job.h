@@ -18,18 +18,19 @@
 namespace hk::cli {
 
 struct BatchJobOptions {
-  std::string input;
-  bool text = false;
-  Shard shard;
+  std::string input;  ///< what the reader reads
+  Shard shard;        ///< and of it
   bool ordered = false;
   bool quiet = false;
+  std::size_t bytes_ahead = std::size_t{4} << 20;  ///< lines of requests on their way, besides the last one
   engine::SchedulerOptions scheduler;
 };
 
 class BatchJob {
  public:
   /// All references must outlive it.
-  BatchJob(const RunningModel& running, RequestBuilder& builder, AnswerFile& out, BatchJobOptions options);
+  BatchJob(const RunningModel& running, RequestReader& reader, RequestBuilder& builder, AnswerFile& out,
+           BatchJobOptions options);
 
   /// Until everything is answered or a signal ends it; true when nothing failed. Throws hk::Error.
   bool run();
@@ -37,16 +38,16 @@ class BatchJob {
  private:
   void read_ahead();
   void take(InputLine& line);
-  void answer(std::uint64_t place, const std::string& line, bool failed);
-  void write(const std::string& line);
+  void answer(std::uint64_t place, std::string line, bool failed);
+  void write(std::string line);
   std::uint64_t outstanding() const { return taken_ - answered_; }
   BatchCount count() const;
 
   const RunningModel& running_;
+  RequestReader& reader_;
   RequestBuilder& builder_;
   AnswerFile& out_;
   BatchJobOptions options_;
-  RequestReader reader_;
   engine::Scheduler scheduler_;
   BatchProgress progress_;
 
@@ -56,6 +57,7 @@ class BatchJob {
   std::uint64_t taken_ = 0;     // requests of this run
   std::uint64_t answered_ = 0;  // of those
   std::uint64_t failed_ = 0;
+  std::size_t bytes_ = 0;      // lines of requests without an answer, and answers that are held back
   std::uint64_t dropped_ = 0;  // ended by a signal, without an answer
   std::optional<std::uint64_t> lines_;
   std::uint64_t written_ = 0;                  // with `ordered`: all places before this one

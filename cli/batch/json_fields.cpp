@@ -14,15 +14,19 @@ namespace hk::cli {
 namespace {
 
 constexpr int kDeepest = 64;
-constexpr std::size_t kMostKeys = 2000;  // keys of an ordered object are looked up one by one
-constexpr std::size_t kExcerpt = 60;     // bytes of a value that a message repeats
+constexpr std::size_t kMostKeys = 2000;                    // keys of an ordered object are looked up one by one
+constexpr std::size_t kMostValues = std::size_t{1} << 20;  // a number of two bytes becomes a value of 16
+constexpr std::size_t kExcerpt = 60;                       // bytes of a value that a message repeats
 
 }  // namespace
 
 Json parse_json_line(std::string_view text) {
   std::vector<std::size_t> keys(static_cast<std::size_t>(kDeepest) + 2);
+  std::size_t values = 0;
   const auto watch = [&](int depth, Json::parse_event_t event, Json&) {
     using Event = Json::parse_event_t;
+    if (event == Event::value && ++values > kMostValues)
+      throw Error(fmt::format("holds more than {} values", kMostValues));
     if (depth >= kDeepest && (event == Event::object_start || event == Event::array_start))
       throw Error(fmt::format("nested more than {} levels deep", kDeepest));
     const auto level = static_cast<std::size_t>(depth);
@@ -33,12 +37,10 @@ Json parse_json_line(std::string_view text) {
   };
   try {
     return Json::parse(text.begin(), text.end(), watch);
-  } catch (const Json::parse_error& error) {
+  } catch (const Json::exception& error) {
     std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error at ...: syntax error ..."
     if (const auto bracket = what.find("] "); bracket != std::string_view::npos) what.remove_prefix(bracket + 2);
     throw Error(fmt::format("not valid JSON: {}", what));
-  } catch (const Json::exception& error) {
-    throw Error(fmt::format("not valid JSON: {}", error.what()));
   }
 }
 

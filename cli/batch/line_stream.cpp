@@ -17,6 +17,7 @@ namespace hk::cli {
 namespace {
 
 constexpr std::size_t kBuffer = 1 << 18;
+constexpr int kWaitMs = 200;  // a signal right before the wait is seen this much later
 constexpr std::uint64_t kQuickToCount = std::uint64_t{256} << 20;
 
 }  // namespace
@@ -41,7 +42,7 @@ LineStream::Fill LineStream::fill(bool wait) {
   if (ended_) return Fill::kEnd;
   if (!size_) {
     pollfd ask{descriptor_, POLLIN, 0};
-    if (::poll(&ask, 1, wait ? -1 : 0) <= 0) return Fill::kNotYet;
+    if (::poll(&ask, 1, wait ? kWaitMs : 0) <= 0) return Fill::kNotYet;
   }
   const auto got = ::read(descriptor_, buffer_.data(), buffer_.size());
   if (got < 0) {

@@ -30,7 +30,7 @@ class LineStream {
   LineStream(const LineStream&) = delete;
   LineStream& operator=(const LineStream&) = delete;
 
-  /// `wait`: for more from a pipe; a signal ends the wait with kNotYet. Throws hk::Error when reading fails.
+  /// `wait`: a while for more from a pipe; kNotYet when none came or a signal did. Throws hk::Error when reading fails.
   Event next(std::string& line, bool wait = true);
   std::uint64_t number() const { return number_; }             ///< of the last line, from 1
   std::uint64_t line_begin() const { return begin_; }          ///< offset of the last line

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "cli/batch/answer_file.h"
 #include "cli/batch/id_table.h"
 #include "cli/batch/line_stream.h"
 #include "cli/batch/request_reader.h"
@@ -65,9 +66,8 @@ class Merge {
   void run() {
     namespace fs = std::filesystem;
     std::error_code ignored;
-    for (const auto& part : options_.parts)
-      if (fs::equivalent(part, options_.out, ignored))
-        throw Error(fmt::format("{} is both a part and the file to write", part), ErrorKind::kUsage);
+    refuse_inputs(options_.out, options_.parts);
+    refuse_inputs(options_.out, {options_.input});
     if (fs::exists(options_.out, ignored) && !options_.force)
       throw Error(fmt::format("{}: exists; --force replaces it", options_.out));
     for (std::size_t i = 0; i < options_.parts.size(); ++i) index(static_cast<std::uint32_t>(i));

@@ -186,10 +186,11 @@ void RequestBuilder::read_openai(const Json& object, Draft& draft) const {
   for (const auto& [field, value] : body.items()) {
     if (std::find(std::begin(kIgnored), std::end(kIgnored), field) != std::end(kIgnored)) continue;
     if (read_common(field, value, draft)) continue;
-    const bool harmless = (field == "stream" && value == false) || (field == "best_of" && value == 1) ||
-                          (field == "tools" && value.empty()) || (field == "tool_choice" && value == "none") ||
-                          field == "parallel_tool_calls" ||
-                          (field == "response_format" && value.is_object() && value.value("type", "") == "text");
+    const bool harmless =
+        (field == "stream" && value == false) || (field == "best_of" && value == 1) ||
+        (field == "tools" && value.empty()) || (field == "tool_choice" && value == "none") ||
+        field == "parallel_tool_calls" ||
+        (field == "response_format" && value.is_object() && value.contains("type") && value["type"] == "text");
     if (!harmless)
       throw Error(fmt::format("'{}' is asked for with {}, which is not done here", field, json_text(value)));
   }

@@ -69,6 +69,7 @@ RequestReader::Event RequestReader::next(InputLine& line, bool wait) {
 bool RequestReader::read(const std::string& text, LineStream::Event event, InputLine& line) {
   line = InputLine();
   line.number = stream_.number();
+  line.bytes = text.size();
   line.id = line.id_json = std::to_string(line.number);
   try {
     if (event == LineStream::Event::kTooLong) throw Error(fmt::format("longer than {} bytes", kLongestLine));

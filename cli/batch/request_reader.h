@@ -28,8 +28,9 @@ struct InputLine {
   InputLine& operator=(InputLine&&) noexcept;
 
   std::uint64_t number = 0;
-  std::string id;       ///< `id`, `custom_id` or the line number, as text
-  std::string id_json;  ///< as it is written in the answer; "null" for a line that has no id of its own to answer to
+  std::size_t bytes = 0;  ///< length of the line
+  std::string id;         ///< `id`, `custom_id` or the line number, as text
+  std::string id_json;    ///< as it is written in the answer; "null" for a line that has no id of its own to answer to
   std::unique_ptr<Json> object;
   std::string problem_type;  ///< "malformed" or "duplicate_id": then there is no object
   std::string problem;       ///< a sentence

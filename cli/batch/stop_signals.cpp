@@ -38,6 +38,8 @@ StopSignals::~StopSignals() {
   for (std::size_t i = 0; i < std::size(kSignals); ++i) ::sigaction(kSignals[i], &g_old[i], nullptr);
 }
 
+void StopSignals::ignore_report() { ::signal(SIGUSR1, SIG_IGN); }
+
 bool StopSignals::finish() { return g_interrupts > 0; }
 bool StopSignals::stop() { return g_terminate != 0 || g_interrupts > 1; }
 bool StopSignals::take_report() {

@@ -14,6 +14,8 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
+  /// Until there is something to report: the signal would end the program.
+  static void ignore_report();
   static bool finish();
   static bool stop();
   static bool take_report();  ///< true once for each SIGUSR1

@@ -6,20 +6,46 @@
 #include <limits>
 
 #include "base/error.h"
+#include "engine/generate/exponential.h"
 
 namespace hk::engine {
 namespace {
 
+// Independent sums, so that the compiler can use vector registers without reordering float operations.
+constexpr std::size_t kLanes = 16;
+
 std::vector<TokenChance> best_tokens(std::span<const float> logits, std::size_t count, double log_sum) {
-  std::vector<TokenId> ids(logits.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<TokenId>(i);
-  count = std::min(count, ids.size());
-  const auto logit = [&](TokenId id) { return logits[static_cast<std::size_t>(id)]; };
-  std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(),
-                    [&](TokenId a, TokenId b) { return logit(a) != logit(b) ? logit(a) > logit(b) : a < b; });
+  struct Best {
+    float logit;
+    TokenId id;
+  };
+  const auto better = [](const Best& a, const Best& b) { return a.logit != b.logit ? a.logit > b.logit : a.id < b.id; };
+  std::vector<Best> heap;  // its front is the worst of those kept; ids rise, so an equal logit that comes later loses
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (heap.size() == count && !(logits[i] > heap.front().logit)) continue;
+    if (heap.size() == count) {
+      std::pop_heap(heap.begin(), heap.end(), better);
+      heap.pop_back();
+    }
+    heap.push_back({logits[i], static_cast<TokenId>(i)});
+    std::push_heap(heap.begin(), heap.end(), better);
+  }
+  std::sort_heap(heap.begin(), heap.end(), better);
   std::vector<TokenChance> best;
-  for (std::size_t i = 0; i < count; ++i) best.push_back({ids[i], static_cast<double>(logit(ids[i])) - log_sum});
+  for (const Best& one : heap) best.push_back({one.id, static_cast<double>(one.logit) - log_sum});
   return best;
+}
+
+/// Sum of e^(logit - largest).
+double sum_of_weights(std::span<const float> logits, float largest) {
+  double lanes[kLanes] = {};
+  std::size_t i = 0;
+  for (; i + kLanes <= logits.size(); i += kLanes)
+    for (std::size_t j = 0; j < kLanes; ++j) lanes[j] += static_cast<double>(exponential(logits[i + j] - largest));
+  double sum = 0;
+  for (const double lane : lanes) sum += lane;
+  for (; i < logits.size(); ++i) sum += static_cast<double>(exponential(logits[i] - largest));
+  return sum;
 }
 
 }  // namespace
@@ -34,9 +60,7 @@ TokenScore score_token(std::span<const float> logits, TokenId id, std::size_t al
     best = static_cast<TokenId>(i);
   }
   if (std::isinf(largest)) throw Error("the model's output is infinite: the weights may be damaged");
-  double sum = 0;
-  for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - static_cast<double>(largest));
-  const double log_sum = static_cast<double>(largest) + std::log(sum);
+  const double log_sum = static_cast<double>(largest) + std::log(sum_of_weights(logits, largest));
   TokenScore score;
   score.token = {id, static_cast<double>(logits[static_cast<std::size_t>(id)]) - log_sum};
   score.best = id == best;

@@ -23,8 +23,8 @@ struct TokenScore {
   std::vector<TokenChance> alternatives;  ///< the most likely tokens, best first; may hold `token`
 };
 
-/// Score of `id` under `logits`, with the `alternatives` most likely tokens. Sums in the order of ids, in double.
-/// Throws hk::Error for NaN logits.
+/// Score of `id` under `logits`, with the `alternatives` most likely tokens. Sums in double, in an order that
+/// depends on their number alone. Throws hk::Error for NaN logits.
 TokenScore score_token(std::span<const float> logits, TokenId id, std::size_t alternatives);
 
 }  // namespace hk::engine

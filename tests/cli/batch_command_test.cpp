@@ -137,6 +137,8 @@ TEST_F(Batch, ErrorsAreRecordsAndTheRestGoesOn) {
   std::string deep(100000, '[');
   std::string keys = "{";
   for (int i = 0; i < 3000; ++i) keys += (i > 0 ? ",\"k" : "\"k") + std::to_string(i) + "\":1";
+  std::string ones;
+  for (int i = 0; i < 1'100'000; ++i) ones += ",1";
   std::string long_prompt;
   for (int i = 0; i < 600; ++i) long_prompt += "word ";
   const Lines lines = {
@@ -162,13 +164,22 @@ TEST_F(Batch, ErrorsAreRecordsAndTheRestGoesOn) {
       R"({"id":"surrogate","prompt":"\ud800"})",
       Json{{"id", "long"}, {"prompt", long_prompt}}.dump(),
       R"({"id":"z","prompt":"Hello","max_tokens":2})",
+      R"({"id":"big","prompt":"x","top_p":1e999})",
+      R"({"id":"values","tokens":[1)" + ones + "]}",
+      R"({"custom_id":"form","body":{"prompt":"x","response_format":{"type":5}}})",
   };
   write_lines(at("in.jsonl"), lines);
   const auto run = batch("in.jsonl", "out");
   EXPECT_EQ(run.exit_code, 1) << run.err;
   std::map<int, Json> by_line;
-  for (const auto& answer : answers_in(at("out"))) by_line[answer["line"].get<int>()] = answer;
-  ASSERT_EQ(by_line.size(), lines.size() - 1);  // all but the blank one
+  for (const auto& answer : answers_in(at("out"))) {
+    if (!answer.contains("line")) {
+      EXPECT_NE(answer["error"]["message"].get<std::string>().find("response_format"), std::string::npos);
+      continue;
+    }
+    by_line[answer["line"].get<int>()] = answer;
+  }
+  ASSERT_EQ(by_line.size(), lines.size() - 2);  // all but the blank one and that in the other form
   EXPECT_TRUE(by_line[1].contains("text"));
   EXPECT_TRUE(by_line[22].contains("text"));
   const auto expect_error = [&](int line, const char* type, const char* word) {
@@ -197,6 +208,8 @@ TEST_F(Batch, ErrorsAreRecordsAndTheRestGoesOn) {
   expect_error(19, "malformed", "JSON");
   expect_error(20, "malformed", "JSON");
   expect_error(21, "invalid_request", "the context holds 512");
+  expect_error(23, "malformed", "JSON: number overflow");
+  expect_error(24, "malformed", "values");
   // Going on finds all of it done, and still says that something failed.
   const auto before = file_text(at("out"));
   EXPECT_EQ(batch("in.jsonl", "out", {"--resume"}).exit_code, 1);
@@ -267,13 +280,62 @@ TEST_F(Batch, AnOutputIsNeverLostByAccident) {
   EXPECT_EQ(file_text(at("out")), before);
   // Something else under that name is not touched, not even with --resume.
   const auto input = file_text(at("in.jsonl"));
-  EXPECT_EQ(batch("in.jsonl", "in.jsonl", {"--resume"}).exit_code, 1);
+  write_lines(at("other.jsonl"), {R"({"id":1,"prompt":"Hello"})"});
+  EXPECT_EQ(batch("other.jsonl", "in.jsonl", {"--resume"}).exit_code, 1);
   EXPECT_EQ(file_text(at("in.jsonl")), input);
   std::ofstream(at("binary"), std::ios::binary) << "\x7f"
                                                    "ELF and so on";
   EXPECT_EQ(batch("in.jsonl", "binary", {"--resume"}).exit_code, 1);
   EXPECT_NE(file_text(at("binary")), "");
   EXPECT_EQ(batch("in.jsonl", "out", {"--force"}).exit_code, 0);
+}
+
+TEST_F(Batch, WhatIsReadIsNeverWritten) {
+  const Lines lines = {R"({"id":1,"prompt":"Hello","max_tokens":2})"};
+  write_lines(at("in.jsonl"), lines);
+  std::filesystem::create_symlink("in.jsonl", at("link"));
+  std::filesystem::copy_file(demo_model(), at("model.hk"));
+  const auto refused = [&](const Outcome& run) {
+    EXPECT_EQ(run.exit_code, 2) << run.err;
+    EXPECT_NE(run.err.find("is read from"), std::string::npos) << run.err;
+    EXPECT_EQ(file_text(at("in.jsonl")), lines[0] + "\n");
+  };
+  refused(batch("in.jsonl", "in.jsonl", {"--force"}));
+  refused(batch("in.jsonl", "link", {"--resume"}));
+  refused(hk_run({"batch", at("model.hk"), at("in.jsonl"), "-o", at("model.hk"), "--force"}));
+  EXPECT_EQ(file_text(at("model.hk")), file_text(demo_model()));
+  refused(run_program({"/bin/sh", "-c",
+                       std::string(HK_RUN) + " batch " + demo_model() + " - -o " + at("in.jsonl").string() +
+                           " --force < " + at("in.jsonl").string()}));
+  ASSERT_EQ(batch("in.jsonl", "out").exit_code, 0);
+  refused(hk_run({"batch", "merge", at("in.jsonl"), at("out"), "--input", at("in.jsonl"), "--force"}));
+  // An input that cannot be read costs no answers either.
+  const auto before = file_text(at("out"));
+  EXPECT_EQ(hk_run({"batch", demo_model(), at("nowhere"), "-o", at("out"), "--force"}).exit_code, 1);
+  EXPECT_EQ(file_text(at("out")), before);
+}
+
+TEST_F(Batch, ANamedPipeWaitsForItsReader) {
+  write_lines(at("in.jsonl"), {R"({"id":1,"prompt":"Hello","max_tokens":2})"});
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  Background run(arguments("in.jsonl", "pipe", {}), at("err"));
+  ::usleep(300'000);
+  EXPECT_TRUE(run.running());
+  const auto text = file_text(at("pipe"));
+  EXPECT_EQ(run.wait(), 0) << run.err();
+  EXPECT_EQ(Json::parse(text)["id"], 1);
+}
+
+TEST_F(Batch, ClosedStreamsAreNoFiles) {
+  write_lines(at("in.jsonl"), {R"({"id":1,"prompt":"Hello","max_tokens":2})"});
+  const auto with = [&](const std::string& in, const std::string& out, const std::string& streams) {
+    const std::string command = std::string("exec ") + HK_RUN + " batch " + demo_model() + " " + in + " -o " + out;
+    return run_program({"/bin/sh", "-c", command + " " + streams}).exit_code;
+  };
+  EXPECT_EQ(with(at("in.jsonl"), at("out"), "2>&-"), 0);
+  EXPECT_EQ(answers_in(at("out")).size(), 1u);  // and no statistics
+  EXPECT_EQ(with("-", at("out2"), "<&-"), 1);
+  EXPECT_EQ(with(at("in.jsonl"), "-", ">&-"), 3);
 }
 
 TEST_F(Batch, DamagedLinesAreLeftOutAndDoneAgain) {
@@ -401,23 +463,37 @@ TEST_F(BatchSignals, SoDoesTermination) {
   answers_in(at("out"));
 }
 
-TEST_F(Batch, MemoryLimit) {
-  write_lines(at("in.jsonl"), mixed_requests(60));
-  ASSERT_EQ(batch("in.jsonl", "whole").exit_code, 0);
-  const auto tight = batch("in.jsonl", "out", {"--mem-limit", "40M", "--slots", "16"});
-  EXPECT_EQ(tight.exit_code, 0) << tight.err;
-  EXPECT_EQ(essence(at("out")), essence(at("whole")));
-  Background watched(arguments("in.jsonl", "out", {"--mem-limit", "48M", "--slots", "64", "--force"}), at("err"));
-  std::size_t most = 0;  // KiB of private memory
+/// Most private memory while the program runs, in KiB.
+std::size_t most_private_memory(Background& watched) {
+  std::size_t most = 0;
   while (watched.running()) {
     const auto status = file_text("/proc/" + std::to_string(watched.id()) + "/status");
     if (const auto place = status.find("RssAnon:"); place != std::string::npos)
       most = std::max<std::size_t>(most, std::stoul(status.substr(place + 8)));
     ::usleep(2000);
   }
-  EXPECT_GT(most, 1000u);
-  EXPECT_LE(most, 48u * 1024);
-  EXPECT_EQ(essence(at("out")), essence(at("whole")));
+  return most;
+}
+
+TEST_F(Batch, MemoryLimit) {
+  // Long lines too: what is carried along waits in memory with its request.
+  Lines lines = mixed_requests(60);
+  for (int i = 0; i < 20; ++i)
+    lines.push_back(
+        Json{{"id", i}, {"prompt", "Hello"}, {"max_tokens", 2}, {"metadata", std::string(1 << 18, 'x')}}.dump());
+  write_lines(at("in.jsonl"), lines);
+  ASSERT_EQ(batch("in.jsonl", "whole").exit_code, 0);
+  for (const std::size_t limit : {24, 32, 48, 64}) {
+    for (const char* slots : {"2", "64"}) {
+      Background run(arguments("in.jsonl", "out",
+                               {"--mem-limit", std::to_string(limit) + "M", "--slots", slots, "--force", "--ordered"}),
+                     at("err"));
+      const auto most = most_private_memory(run);
+      EXPECT_GT(most, 1000u);
+      EXPECT_LE(most, limit * 1024) << slots << " slots: " << run.err();
+      EXPECT_EQ(essence(at("out")), essence(at("whole")));
+    }
+  }
   const auto none = batch("in.jsonl", "out", {"--mem-limit", "64K", "--force"});
   EXPECT_EQ(none.exit_code, 2);
   EXPECT_NE(none.err.find("--mem-limit"), std::string::npos);
