@@ -42,6 +42,8 @@ inline const std::vector<ModelShape>& presets() {
       {"llama-8b", "llama", 4096, 32, 32, 8, 128, 14336, 128256, 131072, 500000, false},
       {"qwen3-0.6b", "qwen3", 1024, 28, 16, 8, 128, 3072, 151936, 40960, 1000000},
       {"smol-135m", "llama", 576, 30, 9, 3, 64, 1536, 49152, 8192, 100000},
+      // Qwen3-30B-A3B with a quarter of its layers.
+      {"qwen3-30b-a3b", "qwen3", 2048, 12, 32, 4, 128, 768, 151936, 40960, 1000000, false, 128, 8},
   };
   return all;
 }

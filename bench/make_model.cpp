@@ -31,7 +31,7 @@ struct Options {
   std::string preset = "llama-1b", out, type = "q4_k", output_type;
   std::optional<std::string> architecture;
   std::optional<std::size_t> width, layers, heads, kv_heads, head_size, feed_forward, vocabulary, context;
-  std::size_t experts = 0, experts_used = 0;
+  std::optional<std::size_t> experts, experts_used;
   bool tied = false, untied = false;
   std::uint64_t seed = 1;
 };
@@ -198,8 +198,8 @@ void run(const Options& options) {
   shape.feed_forward = options.feed_forward.value_or(shape.feed_forward);
   shape.vocabulary = options.vocabulary.value_or(shape.vocabulary);
   shape.context = options.context.value_or(shape.context);
-  shape.experts = options.experts;
-  shape.experts_used = options.experts_used;
+  shape.experts = options.experts.value_or(shape.experts);
+  shape.experts_used = options.experts_used.value_or(shape.experts_used);
   shape.tied = (shape.tied || options.tied) && !options.untied;
   check(shape);
   const Format& type = weight_format(options.type, "--type");
@@ -218,7 +218,7 @@ void run(const Options& options) {
 int main(int argc, char** argv) {
   hk::bench::Options options;
   CLI::App app("Writes a model of made-up weights, for measuring speed.", "make_model");
-  app.add_option("preset", options.preset, "llama-1b, llama-8b, qwen3-0.6b or smol-135m")->required();
+  app.add_option("preset", options.preset, "llama-1b, llama-8b, qwen3-0.6b, qwen3-30b-a3b or smol-135m")->required();
   app.add_option("out", options.out, "The .hk file to write")->required();
   app.add_option("--type", options.type, "Format of the matrices")->capture_default_str();
   app.add_option("--output-type", options.output_type, "Format of the output matrix; default: q6_k for 256-blocks");

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/family_remarks.h"
 #include "cli/text.h"
 #include "engine/container/gguf_reader.h"
 #include "engine/container/hk_reader.h"
@@ -35,6 +36,9 @@ constexpr std::size_t kShownText = 160;  // bytes of a text, in a listing
 
 /// Fields of the file header, in file order.
 using HeaderFields = std::vector<std::pair<std::string, Json>>;
+
+/// What there is to say about the file, a sentence each.
+using Remarks = std::vector<std::string>;
 
 struct Options {
   std::string file;
@@ -151,7 +155,8 @@ Json tensor_json(const TensorView& tensor) {
   return json;
 }
 
-Json inspect_json(const ModelReader& model, const Totals& totals, const HeaderFields& header, bool full) {
+Json inspect_json(const ModelReader& model, const Totals& totals, const HeaderFields& header, const Remarks& remarks,
+                  bool full) {
   Json json{{"file", model.path()}, {"container", model.container()}};
   for (const auto& [name, value] : header) json["header"][name] = value;
   json["metadata"] = Json::object();
@@ -170,7 +175,7 @@ Json inspect_json(const ModelReader& model, const Totals& totals, const HeaderFi
   json["tensor_bytes"] = totals.bytes;
   json["problems"] = totals.problems;
   json["remarks"] = Json::array();
-  for (const auto& remark : model.remarks()) json["remarks"].push_back(remark);
+  for (const auto& remark : remarks) json["remarks"].push_back(remark);
   return json;
 }
 
@@ -202,7 +207,8 @@ HeaderFields header_fields(const ModelReader& model) {
 
 // --- listing ---
 
-void print_listing(const ModelReader& model, const Totals& totals, const HeaderFields& header, bool full) {
+void print_listing(const ModelReader& model, const Totals& totals, const HeaderFields& header, const Remarks& remarks,
+                   bool full) {
   std::string out =
       fmt::format("{}\n\nHeader\n  container            {}\n", printable(model.path()), model.container());
   for (const auto& [name, value] : header)
@@ -245,20 +251,23 @@ void print_listing(const ModelReader& model, const Totals& totals, const HeaderF
   out += fmt::format("\nParameters  {} ({}), {} of tensors\n", grouped(totals.parameters),
                      count_text(totals.parameters), bytes_text(totals.bytes));
   if (totals.problems != 0) out += fmt::format("Problems    {} tensors cannot be used, see above\n", totals.problems);
-  for (const auto& remark : model.remarks()) out += fmt::format("Note        {}\n", printable(remark));
+  for (const auto& remark : remarks) out += fmt::format("Note        {}\n", printable(remark));
   std::cout << out;
 }
 
 void run(const Options& options) {
-  const auto model = engine::open_model(options.file);
+  const std::shared_ptr<ModelReader> model = engine::open_model(options.file);
+  Remarks remarks(model->remarks().begin(), model->remarks().end());
+  for (std::string& remark : family_remarks(model)) remarks.push_back(std::move(remark));
   const auto totals = add_up(*model);
   const auto header = header_fields(*model);
   if (options.json)
     // Foreign texts may hold broken UTF-8: replaced, so that the output is always JSON.
-    std::cout << inspect_json(*model, totals, header, options.full).dump(2, ' ', false, Json::error_handler_t::replace)
+    std::cout << inspect_json(*model, totals, header, remarks, options.full)
+                     .dump(2, ' ', false, Json::error_handler_t::replace)
               << '\n';
   else
-    print_listing(*model, totals, header, options.full);
+    print_listing(*model, totals, header, remarks, options.full);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "cli/commands.h"
+#include "cli/family_remarks.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/text.h"
@@ -23,7 +24,7 @@ struct Options {
 
 void run(const Options& options) {
   const InterruptGuard guard;
-  const auto reader = engine::open_model(options.file);
+  const std::shared_ptr<engine::ModelReader> reader = engine::open_model(options.file);
   Progress progress("verifying", 0);
   const auto findings =
       engine::validate(*reader, {.payloads = !options.quick, .progress = [&](std::uint64_t done, std::uint64_t total) {
@@ -33,6 +34,7 @@ void run(const Options& options) {
   progress.clear();
   for (const auto& finding : findings)
     fmt::print("{}: {}\n", finding.wrong ? "wrong" : "note", printable(finding.text));
+  for (const auto& remark : family_remarks(reader)) fmt::print("note: {}\n", printable(remark));
   const auto faults = std::count_if(findings.begin(), findings.end(), [](const auto& f) { return f.wrong; });
   const auto scope = fmt::format("{} tensors, {} metadata keys, {}", reader->tensors().size(),
                                  reader->metadata().entries().size(), bytes_text(reader->mapped_bytes()));

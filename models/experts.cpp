@@ -51,7 +51,8 @@ Rows Experts::run(const ExpertsSpec& spec, const PreparedRows& input, const Rows
     const engine::StageTimer timer("routing");
     choose(spec, n);
   }
-  multiply_up(spec, gather(spec, input));
+  const PreparedRows& picked = gather(spec, input);
+  multiply_up(spec, picked);
   const Rows shared = spec.shared.up ? shared_.add_down(spec.shared) : Rows{};
   multiply_down(spec);
   return combine(spec, n, shared);
@@ -83,6 +84,7 @@ void Experts::group(std::size_t experts, std::size_t n, std::size_t used) {
 }
 
 const PreparedRows& Experts::gather(const ExpertsSpec& spec, const PreparedRows& input) {
+  const engine::StageTimer timer("routing");
   const std::size_t used = spec.router.used;
   const Matrix gate = spec.gate ? spec.gate[0] : Matrix{};
   const Matrix up = spec.up[0];
@@ -117,11 +119,13 @@ void Experts::multiply_up(const ExpertsSpec& spec, const PreparedRows& picked) {
 
 void Experts::multiply_down(const ExpertsSpec& spec) {
   const Matrix any = spec.down[0];
+  engine::StageTimer timer("activation");
   inner_.begin(gate_, {&any});
   for_rows(stage_.pool, gate_.n, [&](std::size_t p) {
     activate(stage_.kernels, spec.activation, gate_[p], spec.gate ? up_[p] : nullptr, gate_.cols);
     inner_.prepare_row(p);
   });
+  timer.stop();
   down_ = down_buffer_.shape(gate_.n, stage_.spec.width);
   for (std::size_t e = 0; e < spec.down.count; ++e) {
     const std::size_t first = first_of_[e];
@@ -131,6 +135,7 @@ void Experts::multiply_down(const ExpertsSpec& spec) {
 }
 
 Rows Experts::combine(const ExpertsSpec& spec, std::size_t n, const Rows& shared) {
+  const engine::StageTimer timer("experts sum");
   const std::size_t used = spec.router.used;
   const std::size_t width = stage_.spec.width;
   const Rows out = out_buffer_.shape(n, width);

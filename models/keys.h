@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "engine/container/model_reader.h"
@@ -40,12 +41,16 @@ class Keys {
   std::size_t count(std::string_view key) const;
   /// A whole number in [0, 2^31).
   std::size_t count_or(std::string_view key, std::size_t fallback) const;
-  /// A finite number.
+  /// A whole number in [1, 2^31) when the key is there.
+  std::size_t positive_count_or(std::string_view key, std::size_t fallback) const;
+  /// A number that f32 can hold.
   double number(std::string_view key) const;
   double number_or(std::string_view key, double fallback) const;
   /// A finite number above zero.
   double positive(std::string_view key) const;
   double positive_or(std::string_view key, double fallback) const;
+  /// The same from zero on: limits and caps, of which 0 means none.
+  double limit_or(std::string_view key, double fallback) const;
   bool flag_or(std::string_view key, bool fallback) const;
   std::optional<std::string_view> text(std::string_view key) const;
   /// One number in [0, 2^31) or a list of `layers` of them (a longer list is refused).
@@ -58,6 +63,10 @@ class Keys {
   std::vector<float> plain_numbers(std::string_view whole_key, std::size_t n) const;
   std::optional<std::string_view> plain_text(std::string_view whole_key) const;
 
+  /// Keys of this architecture in the file that nobody asked for and that would change what is computed if somebody
+  /// did, in file order.
+  std::vector<std::string> unused() const;
+
   /// Throws: "<file>: <key> is <found>; the <architecture> model expects <expected>".
   [[noreturn]] void refuse(std::string_view whole_key, std::string_view found, std::string_view expected) const;
 
@@ -65,9 +74,12 @@ class Keys {
   std::optional<double> find_number(const std::string& whole_key) const;
   std::optional<std::size_t> find_count(const std::string& whole_key) const;
   [[noreturn]] void missing(std::string_view key, std::string_view what) const;
+  /// The file's metadata, of which the caller is about to read this key.
+  const engine::Metadata& metadata(std::string_view whole_key) const;
 
   const engine::ModelReader& reader_;
   std::string architecture_;
+  mutable std::unordered_set<std::string> asked_;
 };
 
 /// general.architecture (or the older spelling `architecture`); throws hk::Error when neither is there.

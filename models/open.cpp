@@ -58,6 +58,8 @@ engine::ModelInfo describe(const engine::ModelReader& reader, const Builder& bui
       info.weight_bytes_per_token -= (table->rows - 1) * table->row_bytes;
   }
   info.weight_bytes_per_token -= unread_expert_bytes(spec);
+  for (const std::string& key : builder.keys.unused())
+    info.remarks.push_back(fmt::format("the key '{}' is not used by the {} model", key, spec.architecture));
   std::size_t trailing = 0;
   for (const std::string& name : builder.weights.unused()) {
     if (of_trailing_layer(name, spec.layers.size())) {

@@ -59,20 +59,33 @@ std::uint64_t Transformer::scratch_bytes() const {
   return bytes;
 }
 
+namespace {
+
+/// What a mixture takes for one row: for each of its experts gate, up and down in floats, and what they read.
+std::uint64_t routed_bytes(const ExpertsSpec& e, std::uint64_t width) {
+  if (!e.up) return 0;
+  const std::uint64_t inner = e.up.first.rows;
+  const bool floats = e.up.first.activation == kernels::ActivationFormat::kF32;
+  return e.router.used * ((2 * inner + width) * sizeof(float) + (floats ? width * sizeof(float) : width + inner));
+}
+
+}  // namespace
+
 /// What Pass takes for a full chunk: rows of the widest layer in floats, quantized once more for the products.
 std::uint64_t Transformer::expected_scratch_bytes() const {
-  std::uint64_t mixer = 0, inner = 0;
+  std::uint64_t mixer = 0, inner = 0, routed = 0;
   for (const LayerSpec& layer : spec_.layers) {
     const AttentionSpec& a = layer.attention;
     const std::uint64_t wide = a.heads * a.key_length + a.kv_heads * (a.key_length + a.value_length);
     mixer = std::max<std::uint64_t>(mixer, wide + a.heads * a.value_length);
-    inner = std::max<std::uint64_t>(inner, layer.feed_forward.up.rows);
+    inner = std::max<std::uint64_t>({inner, layer.feed_forward.up.rows, layer.experts.shared.up.rows});
+    routed = std::max(routed, routed_bytes(layer.experts, spec_.width));
   }
   constexpr std::uint64_t kWidths = 5;  // the stream, two norms, two branches
   const std::uint64_t floats = kWidths * spec_.width + mixer + 2 * inner;
   constexpr std::uint64_t kPartials = std::uint64_t{16} << 20;  // of attention over a long context
   const std::uint64_t expected =
-      kChunkRows * (floats * sizeof(float) + 2 * std::max<std::uint64_t>(inner, spec_.width)) +
+      kChunkRows * (floats * sizeof(float) + 2 * std::max<std::uint64_t>(inner, spec_.width) + routed) +
       spec_.vocab_size * sizeof(float) + kPartials;
   return std::max(expected, scratch_bytes());
 }

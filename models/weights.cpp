@@ -104,7 +104,9 @@ Matrix Weights::bind(const TensorView& view, std::size_t matrices, std::size_t r
   matrix.activation = kernels::activation_of(stored.type);
   matrix.type = stored.type;
   matrix.row_bytes = row_bytes(view, stored, cols);
-  check_payload(view, matrices * rows, matrix.row_bytes);
+  std::size_t all_rows = 0;
+  if (__builtin_mul_overflow(matrices, rows, &all_rows)) misshapen(view, "fewer rows");
+  check_payload(view, all_rows, matrix.row_bytes);
   matrix.data = view.data.data();
   matrix.rows = rows;
   matrix.cols = cols;

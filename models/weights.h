@@ -26,6 +26,7 @@ class Weights {
           std::vector<std::vector<float>>& owned);
 
   bool contains(std::string_view tensor) const { return reader_.find(tensor) != nullptr; }
+  std::size_t tensors_in_file() const { return reader_.tensors().size(); }
 
   /// NAME.weight [rows, cols], with NAME.bias [rows] and NAME.scale [1] when the file has them.
   Matrix matrix(const std::string& name, std::size_t rows, std::size_t cols, Bias bias = Bias::kOptional);

@@ -28,8 +28,8 @@ void describe_mpt(Builder& b) {
   b.read_sizes(NormKind::kLayer);
   b.embedding();
   if (b.weights.contains("position_embd.weight")) b.positions();
-  const auto clamp = static_cast<float>(b.keys.number_or("attention.clamp_kqv", 0));
-  const double max_bias = b.keys.number_or("attention.max_alibi_bias", 0);
+  const auto clamp = static_cast<float>(b.keys.limit_or("attention.clamp_kqv", 0));
+  const double max_bias = b.keys.limit_or("attention.max_alibi_bias", 0);
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
     AttentionSpec attention = b.attention(i);
     attention.clamp = clamp;
@@ -55,7 +55,7 @@ void describe_refact(Builder& b) {
 void describe_jais(Builder& b) {
   b.read_sizes(NormKind::kLayer);
   b.embedding();
-  const double max_bias = b.keys.number_or("attention.max_alibi_bias", kUsualMaxBias);
+  const double max_bias = b.keys.limit_or("attention.max_alibi_bias", kUsualMaxBias);
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
     AttentionSpec attention = b.attention(i);
     attention.scale = 1 / static_cast<float>(attention.key_length);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <utility>
@@ -19,6 +20,10 @@ std::string Builder::name(std::size_t layer, std::string_view part) { return fmt
 
 void Builder::read_sizes(NormKind norm_kind) {
   sizes.layers = keys.count("block_count");
+  // Lists of layers are made before their tensors are looked for; a layer that consists of nothing is none.
+  if (sizes.layers > weights.tensors_in_file())
+    keys.refuse(keys.full("block_count"), fmt::format("{}", sizes.layers),
+                fmt::format("no more layers than the {} tensors of the file", weights.tensors_in_file()));
   const std::size_t trailing = keys.count_or("nextn_predict_layers", 0);  // they take no part in ordinary decoding
   if (trailing >= sizes.layers)
     keys.refuse(keys.full("nextn_predict_layers"), fmt::format("{}", trailing),
@@ -102,6 +107,11 @@ RopeSettings Builder::rope_settings() {
 std::size_t Builder::rope() { return rope(rope_settings()); }
 
 std::size_t Builder::rope(const RopeSettings& settings) {
+  // Tables are made before the matrices they turn are looked for.
+  constexpr std::size_t kMost = std::size_t{1} << 16;  // a hundred times what models have
+  if (settings.n_rot > kMost)
+    keys.refuse(keys.full("rope.dimension_count"), fmt::format("{}", settings.n_rot),
+                fmt::format("at most {} dimensions", kMost));
   spec.ropes.push_back(make_rope_table(settings));
   return spec.ropes.size() - 1;
 }
@@ -210,9 +220,11 @@ std::vector<bool> Builder::window_layers(std::size_t usual_period) const {
   return windowed;
 }
 
-std::vector<float> Builder::per_layer_numbers(std::string_view key, double usual) const {
+std::vector<float> Builder::per_layer_limits(std::string_view key, double usual) const {
   if (!keys.contains(key)) return std::vector<float>(sizes.layers, static_cast<float>(usual));
   std::vector<float> numbers = keys.plain_numbers(keys.full(key), all_layers_);
+  if (std::ranges::any_of(numbers, [](float number) { return number < 0; }))
+    keys.refuse(keys.full(key), "a list with a number below 0", "limits above 0, or 0 for none");
   numbers.resize(sizes.layers);
   return numbers;
 }

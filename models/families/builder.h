@@ -95,8 +95,8 @@ class Builder {
   /// Which layers see a window only: `attention.sliding_window_pattern` as a period n (every n-th layer is full,
   /// counting from one) or a flag for each layer, else the family's period.
   std::vector<bool> window_layers(std::size_t usual_period) const;
-  /// One finite number for each layer that is run, from one for all or a list.
-  std::vector<float> per_layer_numbers(std::string_view key, double usual) const;
+  /// A limit (0: none) for each layer that is run, from one for all or a list.
+  std::vector<float> per_layer_limits(std::string_view key, double usual) const;
   /// Position biases of ALiBi with the usual slopes for `max_bias`.
   void alibi(AttentionSpec& attention, double max_bias);
   /// Makes the layer see only `window` positions (0: all), in attention and cache.

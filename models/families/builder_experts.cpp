@@ -77,7 +77,8 @@ std::size_t Builder::expert_width(std::size_t layer) const {
 
 std::size_t Builder::shared_width(std::size_t layer, std::size_t usual_count) const {
   const std::size_t given = keys.count_or("expert_shared_feed_forward_length", 0);
-  return given != 0 ? given : keys.count_or("expert_shared_count", usual_count) * expert_width(layer);
+  const std::size_t count = keys.count_or("expert_shared_count", usual_count);
+  return given != 0 ? given : count * expert_width(layer);
 }
 
 ExpertsSpec Builder::experts(std::size_t layer, const ExpertDefaults& defaults) {

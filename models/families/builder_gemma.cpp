@@ -38,10 +38,10 @@ std::vector<std::optional<std::size_t>> Builder::shared_kv_layers(const std::vec
     keys.refuse(keys.full("attention.shared_kv_layers"), fmt::format("{}", shared),
                 fmt::format("at most the {} layers", sizes.layers));
   const std::size_t first = sizes.layers - shared;
+  std::optional<std::size_t> last_of[2];  // full, windowed
+  for (std::size_t i = 0; i < first; ++i) last_of[windowed[i] ? 1 : 0] = i;
   for (std::size_t i = first; i < sizes.layers; ++i) {
-    for (std::size_t owner = 0; owner < first; ++owner) {
-      if (windowed[owner] == windowed[i]) from[i] = owner;
-    }
+    from[i] = last_of[windowed[i] ? 1 : 0];
     if (!from[i])
       keys.refuse(keys.full("attention.shared_kv_layers"), fmt::format("{}", shared),
                   fmt::format("so many that an earlier layer of the kind of layer {} has a cache", i));

@@ -48,7 +48,7 @@ void describe_gemma2(Builder& b) {
   const std::size_t rope = b.rope();
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kHalves);
   const std::size_t window = b.keys.count_or("attention.sliding_window", 4096);
-  const auto cap = static_cast<float>(b.keys.number_or("attn_logit_softcapping", 50));
+  const auto cap = static_cast<float>(b.keys.limit_or("attn_logit_softcapping", 50));
   const std::vector<bool> windowed = b.window_layers(2);
   constexpr std::size_t kLayersOf27B = 46;
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
@@ -61,7 +61,7 @@ void describe_gemma2(Builder& b) {
     b.spec.layers.push_back(normed_layer(b, i, attention));
   }
   b.output();
-  b.spec.logit_softcap = static_cast<float>(b.keys.number_or("final_logit_softcapping", 30));
+  b.spec.logit_softcap = static_cast<float>(b.keys.limit_or("final_logit_softcapping", 30));
 }
 
 void describe_gemma3(Builder& b) {
@@ -89,7 +89,7 @@ void describe_gemma3(Builder& b) {
     b.spec.layers.push_back(normed_layer(b, i, attention));
   }
   b.output();
-  b.spec.logit_softcap = static_cast<float>(b.keys.number_or("final_logit_softcapping", 0));
+  b.spec.logit_softcap = static_cast<float>(b.keys.limit_or("final_logit_softcapping", 0));
 }
 
 }  // namespace hk::models

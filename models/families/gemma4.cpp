@@ -84,7 +84,7 @@ void describe_gemma4(Builder& b) {
     b.spec.layers.push_back(std::move(layer));
   }
   b.output();
-  b.spec.logit_softcap = static_cast<float>(b.keys.number_or("final_logit_softcapping", 0));
+  b.spec.logit_softcap = static_cast<float>(b.keys.limit_or("final_logit_softcapping", 0));
 }
 
 }  // namespace hk::models

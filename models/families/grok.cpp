@@ -13,7 +13,7 @@ void describe_grok(Builder& b) {
   // The published values of Grok 1, for files that leave them out.
   b.spec.embedding_scale = static_cast<float>(b.keys.positive_or("embedding_scale", 78.38367176906169));
   const auto scale = static_cast<float>(b.keys.positive_or("attention.output_scale", 0.08838834764831845));
-  const auto cap = static_cast<float>(b.keys.number_or("attn_logit_softcapping", 30));
+  const auto cap = static_cast<float>(b.keys.limit_or("attn_logit_softcapping", 30));
   const std::size_t rope = b.rope();
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kHalves);
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
@@ -31,7 +31,7 @@ void describe_grok(Builder& b) {
     b.spec.layers.push_back(std::move(layer));
   }
   b.output(b.keys.positive_or("logit_scale", 0.5773502691896257));
-  b.spec.logit_softcap = static_cast<float>(b.keys.number_or("final_logit_softcapping", 0));
+  b.spec.logit_softcap = static_cast<float>(b.keys.limit_or("final_logit_softcapping", 0));
 }
 
 /// LayerNorm without bias; fused q, k and v are clamped.
@@ -40,7 +40,7 @@ void describe_dbrx(Builder& b) {
   b.embedding();
   const std::size_t rope = b.rope();
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kHalves);
-  const auto clamp = static_cast<float>(b.keys.number_or("attention.clamp_kqv", 0));
+  const auto clamp = static_cast<float>(b.keys.limit_or("attention.clamp_kqv", 0));
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
     LayerSpec layer;
     layer.mixer_norm = b.norm(Builder::name(i, "attn_norm"), b.sizes.width);

@@ -32,7 +32,8 @@ void describe_llama4(Builder& b) {
       if (blocks) attention.block = b.spec.kv_slots[attention.kv_slot].window = kBlock;
     } else {
       attention.temperature_scale = static_cast<float>(b.keys.number_or("attention.temperature_scale", 0.1));
-      attention.temperature_length = static_cast<double>(b.keys.count_or("attention.temperature_length", kBlock));
+      attention.temperature_length =
+          static_cast<double>(b.keys.positive_count_or("attention.temperature_length", kBlock));
       attention.temperature_offset = 1;
     }
     LayerSpec layer = b.pre_norm_layer(i, attention);

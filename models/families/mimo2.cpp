@@ -66,8 +66,8 @@ void describe_step35(Builder& b) {
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kHalves);
   const std::size_t window = b.keys.count("attention.sliding_window");
   const std::vector<bool> windowed = b.window_layers(4);
-  const std::vector<float> limits = b.per_layer_numbers("swiglu_clamp_exp", 0);
-  const std::vector<float> shared_limits = b.per_layer_numbers("swiglu_clamp_shexp", 0);
+  const std::vector<float> limits = b.per_layer_limits("swiglu_clamp_exp", 0);
+  const std::vector<float> shared_limits = b.per_layer_limits("swiglu_clamp_shexp", 0);
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
     AttentionSpec attention = b.attention(i);
     attention.rope = windowed[i] ? window_rope : full_rope;

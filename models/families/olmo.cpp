@@ -9,7 +9,7 @@ void describe_olmo(Builder& b) {
   b.embedding();
   const std::size_t rope = b.rope();
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kAdjacent);
-  const auto clamp = static_cast<float>(b.keys.number_or("attention.clamp_kqv", 0));
+  const auto clamp = static_cast<float>(b.keys.limit_or("attention.clamp_kqv", 0));
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
     LayerSpec layer;
     layer.mixer_norm = layer.feed_forward_norm = b.bare_norm();

@@ -76,9 +76,13 @@ TimeMixSpec seventh(Builder& b, std::size_t i) {
   t.decay = low_rank(b, i, "time_mix_w0", "time_mix_w1", "time_mix_w2", b.keys.count("attention.decay_lora_rank"));
   t.rate = low_rank(b, i, "time_mix_a0", "time_mix_a1", "time_mix_a2", b.keys.count("attention.iclr_lora_rank"));
   // The first layer may have one too, which nothing reads: its values are those that others mix in.
-  if (i != 0)
+  if (i != 0) {
     t.value_mix = low_rank(b, i, "time_mix_v0", "time_mix_v1", "time_mix_v2",
                            b.keys.count("attention.value_residual_mix_lora_rank"));
+  } else {
+    for (const char* part : {"time_mix_v0.weight", "time_mix_v1.weight", "time_mix_v2.weight"})
+      b.weights.leave_out(Builder::name(i, part));
+  }
   t.low_gate = low_rank(b, i, nullptr, "time_mix_g1", "time_mix_g2", b.keys.count("attention.gate_lora_rank"));
   t.key_scale = vector(b, i, "time_mix_k_k");
   t.rate_scale = vector(b, i, "time_mix_k_a");

@@ -154,8 +154,22 @@ TEST(InspectCommand, ListingIsSafeForTerminals) {
   const auto outcome = hk_run({"inspect", folder.write("in.gguf", small_model()).string()});
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
-  for (const auto* part : {"general.architecture", "matrix.weight", "[3, 64]", "q8_0", "768", "Parameters  320"})
+  for (const auto* part : {"general.architecture", "matrix.weight", "[3, 64]", "q8_0", "768", "Parameters  320",
+                           "cannot be run", "'test' is not known"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+}
+
+TEST(InspectCommand, SaysWhatTheFamilyDoesNotUse) {
+  HK_FIXTURE(grok, "fixtures/models/grok-1.gguf.zst");
+  TemporaryFolder folder;
+  const auto file = folder.write("grok.gguf", test::read_zst(grok)).string();
+  constexpr auto* kRemark = "the key 'grok.router_logit_softcapping' is not used by the grok model";
+  const auto listing = hk_run({"inspect", file});
+  EXPECT_NE(listing.out.find(std::string("Note        ") + kRemark), std::string::npos) << listing.out;
+  EXPECT_EQ(json::parse(hk_run({"inspect", file, "--json"}).out)["remarks"], json({kRemark}));
+  const auto verified = hk_run({"verify", file});
+  EXPECT_EQ(verified.exit_code, 0);
+  EXPECT_NE(verified.out.find(std::string("note: ") + kRemark), std::string::npos) << verified.out;
 }
 
 TEST(InspectCommand, MarksTensorsThatCannotBeUsed) {

@@ -26,6 +26,15 @@ inline nlohmann::json read_json(const std::filesystem::path& path) {
                                reinterpret_cast<const char*>(bytes.data()) + bytes.size());
 }
 
+/// The records of index.json, read once; empty when the file is not there.
+inline const nlohmann::json& fixture_index() {
+  static const nlohmann::json index = [] {
+    const auto path = find_data("fixtures/models/index.json");
+    return path.empty() ? nlohmann::json::array() : read_json(path);
+  }();
+  return index;
+}
+
 /// One record of index.json with what its files hold.
 struct FixtureModel {
   nlohmann::json record;
@@ -38,9 +47,7 @@ struct FixtureModel {
 
   /// Null when the files are not there.
   static std::unique_ptr<FixtureModel> load(const std::string& name) {
-    const auto index = find_data("fixtures/models/index.json");
-    if (index.empty()) return nullptr;
-    for (const nlohmann::json& record : read_json(index)) {
+    for (const nlohmann::json& record : fixture_index()) {
       if (record.at("name") != name) continue;
       const auto file = [&](const char* what) {
         return find_data("fixtures/models/" + record.at("files").at(what).get<std::string>());
@@ -70,19 +77,21 @@ struct FixtureModel {
   double reference_rms() const { return record.at("noise").at("logits_vs_exact_rms").get<double>(); }
 };
 
-/// Names of all fixtures of the given architectures, in the index's order.
-inline std::vector<std::string> fixture_names(const std::vector<std::string_view>& architectures,
-                                              const std::vector<std::string>& without) {
+/// Names of all fixtures, in the index's order, but for some.
+inline std::vector<std::string> fixture_names(const std::vector<std::string>& without = {}) {
   std::vector<std::string> names;
-  const auto index = find_data("fixtures/models/index.json");
-  if (index.empty()) return names;
-  for (const nlohmann::json& record : read_json(index)) {
+  for (const nlohmann::json& record : fixture_index()) {
     const auto name = record.at("name").get<std::string>();
-    const auto architecture = record.at("architecture").get<std::string>();
-    if (std::ranges::find(architectures, architecture) == architectures.end()) continue;
     if (std::ranges::find(without, name) == without.end()) names.push_back(name);
   }
   return names;
+}
+
+/// A fixture's name as GoogleTest takes it.
+inline std::string test_name(std::string name) {
+  std::ranges::replace(name, '-', '_');
+  std::erase_if(name, [](char c) { return c == '.'; });
+  return name;
 }
 
 inline std::vector<float> copy(std::span<const float> values) { return {values.begin(), values.end()}; }

@@ -1,7 +1,8 @@
-// Every fixture model of a known family: known logits, the same bits however the tokens are cut, and greedy
+// Every fixture model: known logits, the same bits however the tokens are cut and from the .hk made of it, and greedy
 // continuations.
 #include <gtest/gtest.h>
 
+#include "engine/container/convert.h"
 #include "kernels/kernels.h"
 #include "tests/models/fixture_model.h"
 #include "tests/support/reference_kernels.h"
@@ -15,7 +16,7 @@ using engine::SequenceOptions;
 using engine::TokenId;
 using kernels::KvType;
 
-/// Fixtures of known families that need what the engine does not have: storage types without a number in .hk.
+/// Fixtures that need what the engine does not have: storage types without a number in .hk.
 const std::vector<std::string> kNotRun = {"llama-q-q1_0", "llama-q-q2_0", "qwen3-q-q1_0", "qwen3-q-q2_0"};
 
 class Fixtures : public testing::TestWithParam<std::string> {
@@ -67,6 +68,22 @@ TEST_P(Fixtures, HalfPrecisionCacheIsClose) {
   EXPECT_LE(rms_difference(half, wide), std::max(0.01, rounding));
 }
 
+/// The rest of a sequence behind a prefix, between a longer prompt, a single token and an empty item: all logits of the
+/// sequence, and behind them those of the single token.
+std::vector<float> run_in_company(engine::Model& model, const SequenceOptions& options,
+                                  std::span<const TokenId> tokens) {
+  const auto first = model.new_sequence(options), prefixed = model.new_sequence(options),
+             single = model.new_sequence(options), idle = model.new_sequence(options);
+  std::vector<float> logits = run(model, *prefixed, tokens.first(7), 7);
+  const BatchItem batch[] = {{first.get(), tokens.first(31), LogitsFor::kNone},
+                             {idle.get(), {}, LogitsFor::kAll},
+                             {prefixed.get(), tokens.subspan(7), LogitsFor::kAll},
+                             {single.get(), tokens.first(1), LogitsFor::kLast}};
+  const auto rows = model.forward(batch);
+  logits.insert(logits.end(), rows.begin(), rows.end());
+  return logits;
+}
+
 TEST_P(Fixtures, CutsCompanyAndThreadsDoNotShow) {
   engine::ThreadPool one(1), two(2), five(5);
   const auto model = models::open(fixture_->reader(), one);
@@ -74,29 +91,48 @@ TEST_P(Fixtures, CutsCompanyAndThreadsDoNotShow) {
   const auto whole = run_fresh(*model, options(KvType::kF16), tokens, tokens.size());
   EXPECT_EQ(run_fresh(*model, options(KvType::kF16), tokens, 1), whole);
   EXPECT_EQ(run_fresh(*model, options(KvType::kF16), tokens, 17), whole);
-
+  std::vector<float> with_single = whole;
+  with_single.insert(with_single.end(), whole.begin(),
+                     whole.begin() + static_cast<std::ptrdiff_t>(model->info().vocab_size));
   for (engine::ThreadPool* pool : {&two, &five}) {
     const auto threaded = models::open(fixture_->reader(), *pool);
     EXPECT_EQ(run_fresh(*threaded, options(KvType::kF16), tokens, tokens.size()), whole) << pool->threads();
     EXPECT_EQ(run_fresh(*threaded, options(KvType::kF16), tokens, 1), whole) << pool->threads();
+    EXPECT_EQ(run_in_company(*threaded, options(KvType::kF16), tokens), with_single) << pool->threads();
+  }
+}
 
-    // In company: the rest of the sequence behind a prefix, between a longer prompt, a single token and an empty item.
-    const auto first = threaded->new_sequence(options(KvType::kF16)),
-               prefixed = threaded->new_sequence(options(KvType::kF16)),
-               single = threaded->new_sequence(options(KvType::kF16)),
-               idle = threaded->new_sequence(options(KvType::kF16));
-    const auto head = run(*threaded, *prefixed, tokens.first(7), 7);
-    const BatchItem batch[] = {{first.get(), tokens.first(31), LogitsFor::kNone},
-                               {idle.get(), {}, LogitsFor::kAll},
-                               {prefixed.get(), tokens.subspan(7), LogitsFor::kAll},
-                               {single.get(), tokens.first(1), LogitsFor::kLast}};
-    const auto rows = copy(threaded->forward(batch));
-    const std::size_t vocab = threaded->info().vocab_size;
-    ASSERT_EQ(rows.size(), (tokens.size() - 7 + 1) * vocab);
-    EXPECT_TRUE(std::equal(head.begin(), head.end(), whole.begin()));
-    EXPECT_TRUE(std::equal(rows.begin(), rows.end() - static_cast<std::ptrdiff_t>(vocab),
-                           whole.begin() + static_cast<std::ptrdiff_t>(7 * vocab)));
-    EXPECT_TRUE(std::equal(rows.end() - static_cast<std::ptrdiff_t>(vocab), rows.end(), whole.begin()));
+/// The .hk made of the file computes the same bits, at once, token by token and in company.
+TEST_P(Fixtures, ConvertedIsTheSameModel) {
+  const std::string hk = (fixture_->folder.path() / "model.hk").string();
+  engine::convert_model(*fixture_->reader(), hk, {});
+  engine::ThreadPool pool(1);
+  const auto from_gguf = models::open(fixture_->reader(), pool);
+  const auto from_hk = models::open(engine::open_model(hk), pool);
+  const std::span<const TokenId> tokens = fixture_->tokens;
+  const auto whole = run_fresh(*from_gguf, options(), tokens, tokens.size());
+  EXPECT_EQ(run_fresh(*from_hk, options(), tokens, tokens.size()), whole);
+  EXPECT_EQ(run_fresh(*from_hk, options(), tokens, 1), whole);
+  EXPECT_EQ(run_in_company(*from_hk, options(), tokens), run_in_company(*from_gguf, options(), tokens));
+  EXPECT_EQ(from_hk->info().parameters, from_gguf->info().parameters);
+  EXPECT_EQ(from_hk->info().remarks, from_gguf->info().remarks);
+}
+
+/// Everything in a file is used, but for what is known to be without effect in the runtimes the files are made for.
+TEST_P(Fixtures, NothingIsLeftOver) {
+  constexpr const char* kKnown[] = {"guess tokens ahead",
+                                    "attention.sliding_window'",
+                                    "'grok.router_logit_softcapping'",
+                                    "'bailingmoe.leading_dense_block_count'",
+                                    "'gemma3n.final_logit_softcapping'",
+                                    "'granitehybrid.rope.freq_base'",
+                                    "'nemotron_h.attention.layer_norm_epsilon'",
+                                    "'nemotron_h_moe.attention.layer_norm_epsilon'"};
+  engine::ThreadPool pool(1);
+  const auto model = models::open(fixture_->reader(), pool);
+  for (const std::string& remark : model->info().remarks) {
+    const bool known = std::ranges::any_of(kKnown, [&](const char* part) { return remark.find(part) != remark.npos; });
+    EXPECT_TRUE(known) << remark;
   }
 }
 
@@ -123,13 +159,8 @@ TEST_P(Fixtures, GreedyContinuation) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Fixtures, testing::ValuesIn(fixture_names(models::known_architectures(), kNotRun)),
-                         [](const auto& instance) {
-                           std::string name = instance.param;
-                           std::ranges::replace(name, '-', '_');
-                           std::erase_if(name, [](char c) { return c == '.'; });
-                           return name;
-                         });
+INSTANTIATE_TEST_SUITE_P(Models, Fixtures, testing::ValuesIn(fixture_names(kNotRun)),
+                         [](const auto& instance) { return test_name(instance.param); });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Fixtures);
 
 }  // namespace

@@ -84,8 +84,10 @@ TEST_F(Refusals, SenselessNumbers) {
   expect_words(number("llama.rope.freq_base", std::nan("")), {"llama.rope.freq_base", "finite"});
   expect_words(number("llama.attention.layer_norm_rms_epsilon", -1), {"layer_norm_rms_epsilon", "-1"});
   expect_words(number("llama.rope.scaling.factor", -4), {"llama.rope.scaling.factor", "-4"});
-  // Far more layers than there are tensors must end at the first missing one, not in an allocation.
-  expect_words(integer("llama.block_count", 2147483647), {"blk.4.", "missing"});
+  // Far more layers than there are tensors must not end in an allocation.
+  expect_words(integer("llama.block_count", 2147483647), {"llama.block_count", "39 tensors"});
+  expect_words(integer("llama.block_count", 5), {"blk.4.", "missing"});
+  expect_words(number("llama.rope.freq_base", 1e300), {"llama.rope.freq_base", "single precision"});
 }
 
 TEST_F(Refusals, PerLayerLists) {
@@ -186,6 +188,15 @@ TEST_F(Refusals, VocabularyWiderThanTheEmbedding) {
                  e.set_json("tokenizer.ggml.tokens", list + "]");
                }),
                {"513", "512"});
+}
+
+TEST_F(Refusals, UnusedKeysAreRemarked) {
+  EditedReader edited(fixture_->reader());
+  edited.set_number("llama.attention.unheard_of", 2).set_integer("other.block_count", 3);
+  edited.set_integer("llama.vocab_size", 512);  // says what the embedding says
+  const auto model = models::open(edited.finish(), pool_);
+  ASSERT_EQ(model->info().remarks.size(), 1u);
+  EXPECT_EQ(model->info().remarks[0], "the key 'llama.attention.unheard_of' is not used by the llama model");
 }
 
 TEST_F(Refusals, UnusedTensorsAreRemarked) {
