@@ -143,6 +143,12 @@ std::uint64_t GgufReader::mapped_bytes() const {
   return total;
 }
 
+std::vector<MappedFile*> GgufReader::mapped_files() {
+  std::vector<MappedFile*> mappings;
+  for (const auto& file : files_) mappings.push_back(file.get());
+  return mappings;
+}
+
 std::unique_ptr<ModelReader> open_gguf(const std::string& path) { return std::make_unique<GgufReader>(path); }
 
 }  // namespace hk::engine

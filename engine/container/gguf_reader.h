@@ -26,6 +26,7 @@ class GgufReader : public ModelReader {
   const Metadata& metadata() const override { return metadata_; }
   std::span<const TensorView> tensors() const override { return tensors_; }
   std::uint64_t mapped_bytes() const override;
+  std::vector<MappedFile*> mapped_files() override;
   std::span<const std::string> remarks() const override { return remarks_; }
 
   std::uint32_t version() const { return version_; }      ///< 2 or 3

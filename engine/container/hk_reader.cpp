@@ -197,6 +197,12 @@ std::uint64_t HkReader::mapped_bytes() const {
   return sum;
 }
 
+std::vector<MappedFile*> HkReader::mapped_files() {
+  std::vector<MappedFile*> mappings;
+  for (const auto& file : files_) mappings.push_back(file.mapping.get());
+  return mappings;
+}
+
 void HkReader::open_file(const std::string& path) {
   HkFile file;
   file.mapping = std::make_unique<MappedFile>(path);

@@ -43,6 +43,7 @@ class HkReader : public ModelReader {
   const Metadata& metadata() const override { return metadata_; }
   std::span<const TensorView> tensors() const override { return tensors_; }
   std::uint64_t mapped_bytes() const override;
+  std::vector<MappedFile*> mapped_files() override;
   std::span<const std::string> remarks() const override { return remarks_; }
 
   /// In the order of the shards; TensorView::shard indexes it.

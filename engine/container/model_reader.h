@@ -20,6 +20,8 @@ namespace hk::engine {
 
 using kernels::StorageType;
 
+class MappedFile;
+
 /// HK-FORMAT.md section 6; raw values, unknown ones are listed and refused only when used.
 enum class TileLayout : std::uint8_t {
   kRowMajor = 0,
@@ -82,6 +84,8 @@ class ModelReader {
   virtual const Metadata& metadata() const = 0;
   virtual std::span<const TensorView> tensors() const = 0;  ///< file order, all shards
   virtual std::uint64_t mapped_bytes() const = 0;
+  /// The files that everything handed out points into; none for a reader that has none of its own.
+  virtual std::vector<MappedFile*> mapped_files() { return {}; }
   /// Things worth telling that are not errors (ignored flags, odd but legal fields), one sentence each.
   virtual std::span<const std::string> remarks() const = 0;
 

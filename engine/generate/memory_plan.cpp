@@ -32,11 +32,13 @@ void find_room(MemoryPlan& plan) {
   const MemoryLimits& limits = plan.limits;
   if (const auto usable = limits.machine.usable()) {
     plan.room = *usable - *usable / kLeftToOthers;
-    const bool group =
-        limits.machine.cgroup_limit && (!limits.machine.available || *usable < *limits.machine.available);
-    plan.room_name = group ? fmt::format("{} that the control group's limit of {} leaves", mib(*plan.room),
-                                         mib(*limits.machine.cgroup_limit))
-                           : fmt::format("{} that are free on this machine", mib(*plan.room));
+    if (limits.machine.available == usable)
+      plan.room_name = fmt::format("{} that are free on this machine", mib(*plan.room));
+    else if (limits.machine.process_left == usable)
+      plan.room_name = fmt::format("{} that the limits of this process leave (ulimit -v, -d)", mib(*plan.room));
+    else
+      plan.room_name = fmt::format("{} that the control group's limit of {} leaves", mib(*plan.room),
+                                   mib(limits.machine.cgroup_limit.value_or(0)));
   }
   if (!limits.asked) return;
   const std::uint64_t left = *limits.asked - std::min(*limits.asked, limits.private_now);
@@ -83,8 +85,8 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, const MemoryLimits& limits, std
 }
 
 std::string MemoryPlan::text() const {
-  std::string out = fmt::format("weights {} mapped", mib(needs.mapped_weights));
-  if (needs.private_weights != 0) out += fmt::format(" and {} held in memory", mib(needs.private_weights));
+  std::string out = needs.private_weights == 0 ? fmt::format("weights {} mapped", mib(needs.mapped_weights))
+                                               : fmt::format("weights {} held in memory", mib(needs.private_weights));
   out += fmt::format(", context of {} tokens {} at first and {} when full, forward pass {}", context,
                      mib(state_at_first()), mib(state_when_full()), mib(needs.scratch));
   out += fmt::format("; private memory when full {}", mib(private_when_full()));

@@ -19,7 +19,7 @@ namespace hk::engine {
 
 struct MemoryNeeds {
   std::uint64_t mapped_weights = 0;
-  std::uint64_t private_weights = 0;  ///< read into memory or locked there: cannot be dropped
+  std::uint64_t private_weights = 0;  ///< read into memory or locked there, cannot be dropped; instead of mapped ones
   std::uint64_t scratch = 0;          ///< of a forward pass
   /// Of all sequences together when each holds so many positions; must not fall.
   std::function<std::uint64_t(std::size_t positions)> state;

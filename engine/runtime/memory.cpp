@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "engine/runtime/cgroup.h"
 
@@ -22,6 +23,18 @@ std::optional<std::uint64_t> kib_field(const fs::path& path, std::string_view na
     const auto kib = parse_number(std::string_view(line).substr(name.size() + 1));
     if (!kib || *kib < 0) return std::nullopt;
     return static_cast<std::uint64_t>(*kib) * 1024;
+  }
+  return std::nullopt;
+}
+
+// "Max address space         4294967296           unlimited            bytes" of /proc/self/limits: the soft limit,
+// which "unlimited" is not.
+std::optional<std::uint64_t> soft_limit(const fs::path& root, std::string_view name) {
+  std::ifstream in(root / "proc/self/limits");
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(name)) continue;
+    const auto limit = parse_number(std::string_view(line).substr(name.size()));
+    return limit && *limit >= 0 ? std::optional<std::uint64_t>(*limit) : std::nullopt;
   }
   return std::nullopt;
 }
@@ -44,16 +57,23 @@ ProcessMemory process_memory(const fs::path& root) {
 }
 
 std::optional<std::uint64_t> MachineMemory::usable() const {
-  if (!cgroup_limit) return available;
-  const std::uint64_t used = cgroup_used.value_or(0);
-  const std::uint64_t left = used < *cgroup_limit ? *cgroup_limit - used : 0;
-  return available ? std::min(*available, left) : left;
+  std::optional<std::uint64_t> least = available;
+  const auto limit = [&](std::uint64_t left) { least = std::min(left, least.value_or(left)); };
+  if (cgroup_limit) limit(*cgroup_limit - std::min(*cgroup_limit, cgroup_used.value_or(0)));
+  if (process_left) limit(*process_left);
+  return least;
 }
 
 MachineMemory machine_memory(const fs::path& root) {
   MachineMemory memory;
   memory.total = kib_field(root / "proc/meminfo", "MemTotal");
   memory.available = kib_field(root / "proc/meminfo", "MemAvailable");
+  for (const auto& [limit_name, used_name] : {std::pair{"Max address space", "VmSize"}, {"Max data size", "VmData"}}) {
+    const auto limit = soft_limit(root, limit_name);
+    if (!limit) continue;
+    const std::uint64_t left = *limit - std::min(*limit, kib_field(root / "proc/self/status", used_name).value_or(0));
+    memory.process_left = std::min(left, memory.process_left.value_or(left));
+  }
   for (const auto& hierarchy : cgroup_folders(root, "memory")) {
     const bool v2 = hierarchy.version == CgroupVersion::kV2;
     for (const auto& folder : hierarchy.folders) {

@@ -26,7 +26,9 @@ struct MachineMemory {
   std::optional<std::uint64_t> available;     ///< MemAvailable
   std::optional<std::uint64_t> cgroup_limit;  ///< smallest limit from our cgroup up to the mount; absent when unlimited
   std::optional<std::uint64_t> cgroup_used;   ///< usage of the group that has that limit
-  /// Smaller of `available` and what the cgroup leaves.
+  /// What this process may still take by its own limits (ulimit -v and -d); absent when unlimited.
+  std::optional<std::uint64_t> process_left;
+  /// Smallest of `available`, what the cgroup leaves and what the process may take.
   std::optional<std::uint64_t> usable() const;
 };
 

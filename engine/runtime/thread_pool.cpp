@@ -88,7 +88,8 @@ bool spin(std::chrono::microseconds limit, Ready ready) {
 }  // namespace
 
 struct ThreadPool::Impl {
-  explicit Impl(int count) : threads(count), active(count) {
+  Impl(int count, std::function<void(int)> start) : threads(count), active(count), on_start(std::move(start)) {
+    if (on_start) on_start(0);
     if (threads == 1) return;
     limit.emplace(oneapi::tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
     arena.emplace(threads, 1);
@@ -122,10 +123,17 @@ struct ThreadPool::Impl {
     return false;
   }
 
+  /// On the caller's thread: whether the rest of the work is still wanted.
+  void ask() {
+    if (cancelled != nullptr && *cancelled && !stopped.load(std::memory_order_relaxed) && (*cancelled)())
+      stopped.store(true, std::memory_order_relaxed);
+  }
+
   void drain(int worker) {
     std::uint64_t left;
     while (claim(left)) {
-      if (!failed.load(std::memory_order_relaxed)) {
+      if (worker == 0) ask();
+      if (!failed.load(std::memory_order_relaxed) && !stopped.load(std::memory_order_relaxed)) {
         try {
           (*work)(first + (total - left), worker);
         } catch (...) {
@@ -140,6 +148,7 @@ struct ThreadPool::Impl {
   void resident() {
     __tsan_acquire(this);
     const int worker = next_worker.fetch_add(1);
+    if (on_start) on_start(worker);
     while (!stop.load(std::memory_order_relaxed)) {
       // Who does not take part sleeps apart from the others, so that a run need not wake it.
       if (const int count = active.load(); worker >= count && !stop.load()) {
@@ -182,6 +191,9 @@ struct ThreadPool::Impl {
 
   const int threads;
   std::atomic<int> active;  // of these; workers with higher numbers keep out
+  const std::function<void(int)> on_start;
+  const std::function<bool()>* cancelled = nullptr;  // of the innermost Cancellation; the caller's alone
+  std::atomic<bool> stopped{false};
   std::optional<oneapi::tbb::global_control> limit;
   std::optional<oneapi::tbb::task_arena> arena;
   oneapi::tbb::task_group residents;
@@ -205,11 +217,11 @@ struct ThreadPool::Impl {
   std::atomic<bool> stop{false};
 };
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads, std::function<void(int worker)> on_start) {
   // More threads than any machine has would only exhaust memory; the limit is TBB's smallest hard limit of workers.
   if (threads < 1 || threads > 256)
     throw Error("the number of threads must be from 1 to 256, not " + std::to_string(threads), ErrorKind::kUsage);
-  impl_ = std::make_unique<Impl>(threads);
+  impl_ = std::make_unique<Impl>(threads, std::move(on_start));
   shares_ = {threads, threads};
 }
 ThreadPool::~ThreadPool() = default;
@@ -230,11 +242,28 @@ void ThreadPool::use(int threads) {
   impl_->active.notify_all();
 }
 
+ThreadPool::Cancellation::Cancellation(ThreadPool& pool, const std::function<bool()>& cancelled)
+    : pool_(pool), before_(std::exchange(pool.impl_->cancelled, &cancelled)) {
+  pool_.impl_->stopped.store(false, std::memory_order_relaxed);
+}
+
+ThreadPool::Cancellation::~Cancellation() {
+  pool_.impl_->cancelled = before_;
+  pool_.impl_->stopped.store(false, std::memory_order_relaxed);
+}
+
+bool ThreadPool::Cancellation::stopped() const { return pool_.impl_->stopped.load(std::memory_order_relaxed); }
+
 void ThreadPool::run(std::size_t chunks, ChunkFunction work) {
+  if (rehearses_) return;
   if (threads() == 1 || chunks <= 1) {
-    for (std::size_t chunk = 0; chunk < chunks; ++chunk) work(chunk, 0);
+    for (std::size_t chunk = 0; chunk < chunks; ++chunk) {
+      impl_->ask();
+      if (!impl_->stopped.load(std::memory_order_relaxed)) work(chunk, 0);
+    }
     return;
   }
+  impl_->ask();  // in case others take all chunks
   if (impl_->running.exchange(true, std::memory_order_acquire))
     throw std::logic_error("ThreadPool::run was called while a run was under way");
   struct Finish {

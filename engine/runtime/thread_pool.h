@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <type_traits>
 
@@ -29,8 +30,9 @@ class ChunkFunction {
 
 class ThreadPool {
  public:
-  /// `threads` >= 1; 1 runs everything on the caller.
-  explicit ThreadPool(int threads);
+  /// `threads` >= 1; 1 runs everything on the caller. `on_start` is called once on each thread, the caller's included,
+  /// before it works.
+  explicit ThreadPool(int threads, std::function<void(int worker)> on_start = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -56,9 +58,40 @@ class ThreadPool {
   /// `work` is rethrown.
   void run(std::size_t chunks, ChunkFunction work);
 
+  /// While one exists, the caller asks `cancelled` before each of its chunks; once it says true, the chunks that are
+  /// left of this run and of later ones are passed over. What was to be computed is then not: whoever cancels throws
+  /// the results away.
+  class Cancellation {
+   public:
+    /// `cancelled` must outlive it; an empty one never stops.
+    Cancellation(ThreadPool& pool, const std::function<bool()>& cancelled);
+    ~Cancellation();
+    Cancellation(const Cancellation&) = delete;
+    Cancellation& operator=(const Cancellation&) = delete;
+    bool stopped() const;
+
+   private:
+    ThreadPool& pool_;
+    const std::function<bool()>* before_;
+  };
+
+  /// While one exists, runs do nothing: for finding out what buffers a computation takes.
+  class Rehearsal {
+   public:
+    explicit Rehearsal(ThreadPool& pool) : pool_(pool) { pool_.rehearses_ = true; }
+    ~Rehearsal() { pool_.rehearses_ = false; }
+    Rehearsal(const Rehearsal&) = delete;
+    Rehearsal& operator=(const Rehearsal&) = delete;
+
+   private:
+    ThreadPool& pool_;
+  };
+  bool rehearses() const { return rehearses_; }
+
  private:
   struct Impl;
   Shares shares_;
+  bool rehearses_ = false;
   std::unique_ptr<Impl> impl_;
 };
 

@@ -85,6 +85,24 @@ TEST(MachineMemory, Version1) {
   EXPECT_EQ(machine_memory(machine.root()).cgroup_limit, 512 * kMiB);
 }
 
+TEST(MachineMemory, LimitsOfTheProcess) {
+  FakeMachine machine;
+  machine.file("proc/self/status", "VmSize:\t  102400 kB\nVmData:\t    2048 kB")
+      .file("proc/meminfo", "MemTotal:  16777216 kB\nMemAvailable:  8388608 kB")
+      .file("proc/self/limits",
+            "Limit                     Soft Limit           Hard Limit           Units\n"
+            "Max data size             unlimited            unlimited            bytes\n"
+            "Max address space         1073741824           unlimited            bytes");
+  EXPECT_EQ(machine_memory(machine.root()).process_left, 924 * kMiB);
+  EXPECT_EQ(machine_memory(machine.root()).usable(), 924 * kMiB);
+  machine.file("proc/self/limits", "Max data size             104857600            unlimited            bytes");
+  EXPECT_EQ(machine_memory(machine.root()).usable(), 98 * kMiB);
+  machine.file("proc/self/limits", "Max data size             1000            unlimited            bytes");
+  EXPECT_EQ(machine_memory(machine.root()).usable(), 0U);
+  machine.file("proc/self/limits", "Max data size             unlimited            unlimited            bytes");
+  EXPECT_EQ(machine_memory(machine.root()).usable(), 8192 * kMiB);
+}
+
 TEST(MachineMemory, OfThisMachine) {
   const auto memory = machine_memory();
   ASSERT_TRUE(memory.total && memory.available);

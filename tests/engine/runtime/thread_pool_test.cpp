@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <iostream>
 #include <mutex>
 #include <stdexcept>
@@ -182,6 +183,75 @@ TEST(ThreadPool, SharesFollowTheRowsOfAPass) {
   pool.set_shares({7, -1});
   EXPECT_EQ(pool.shares().decode, 3);
   EXPECT_EQ(pool.shares().prefill, 1);
+}
+
+TEST(ThreadPool, ChunksLeftAfterACancellationArePassedOver) {
+  for (const int threads : {1, 3}) {
+    ThreadPool pool(threads);
+    std::atomic<int> done{0};
+    bool enough = false;
+    const std::function<bool()> cancelled = [&] { return enough; };
+    {
+      const ThreadPool::Cancellation cancellation(pool, cancelled);
+      pool.run(100, [&](std::size_t, int) { ++done; });
+      EXPECT_EQ(done, 100);
+      EXPECT_FALSE(cancellation.stopped());
+      enough = true;
+      for (int run = 0; run < 50; ++run) pool.run(1000, [&](std::size_t, int) { ++done; });
+      EXPECT_TRUE(cancellation.stopped());
+      EXPECT_EQ(done, 100);
+      done = 0;
+      enough = false;  // once said is said
+      pool.run(5, [&](std::size_t, int) { ++done; });
+      EXPECT_EQ(done, 0);
+    }
+    pool.run(5, [&](std::size_t, int) { ++done; });
+    EXPECT_EQ(done, 5);
+    const std::function<bool()> nobody;
+    const ThreadPool::Cancellation never(pool, nobody);
+    pool.run(5, [&](std::size_t, int) { ++done; });
+    EXPECT_EQ(done, 10);
+  }
+}
+
+TEST(ThreadPool, ARehearsalRunsNothing) {
+  ThreadPool pool(2);
+  int done = 0;
+  {
+    const ThreadPool::Rehearsal rehearsal(pool);
+    EXPECT_TRUE(pool.rehearses());
+    pool.run(100, [&](std::size_t, int) { ++done; });
+    pool.run(1, [&](std::size_t, int) { ++done; });
+  }
+  EXPECT_EQ(done, 0);
+  EXPECT_FALSE(pool.rehearses());
+  pool.run(1, [&](std::size_t, int) { ++done; });
+  EXPECT_EQ(done, 1);
+}
+
+TEST(ThreadPool, EveryThreadStartsOnce) {
+  for (const int threads : {1, 4}) {
+    std::mutex mutex;
+    std::vector<int> started;
+    std::vector<std::thread::id> ids;
+    {
+      ThreadPool pool(threads, [&](int worker) {
+        const std::scoped_lock lock(mutex);
+        started.push_back(worker);
+        ids.push_back(std::this_thread::get_id());
+      });
+      // All of them have come once all have a chunk at the same time.
+      std::atomic<int> inside{0};
+      pool.run(static_cast<std::size_t>(threads), [&](std::size_t, int) {
+        ++inside;
+        while (inside < threads) std::this_thread::yield();
+      });
+    }
+    std::sort(started.begin(), started.end());
+    ASSERT_EQ(started.size(), static_cast<std::size_t>(threads));
+    for (int i = 0; i < threads; ++i) EXPECT_EQ(started[static_cast<std::size_t>(i)], i);
+    EXPECT_EQ(ids[0], std::this_thread::get_id());
+  }
 }
 
 TEST(ThreadPool, EndsWhileSomeRest) {
