@@ -60,7 +60,7 @@ Rows Experts::run(const ExpertsSpec& spec, const PreparedRows& input, const Rows
 
 void Experts::choose(const ExpertsSpec& spec, std::size_t n) {
   const std::size_t used = spec.router.used;
-  chosen_.resize(n * used);
+  chosen_.assign(n * used, {});  // a pass that is cancelled leaves rows without a choice, and goes on to the next stop
   scratch_ = scratch_buffer_.shape(n, logits_.cols);
   for_rows(stage_.pool, n, [&](std::size_t i) {
     choose_experts(spec.router, {logits_[i], logits_.cols}, {scratch_[i], logits_.cols},

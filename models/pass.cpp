@@ -8,6 +8,56 @@
 
 namespace hk::models {
 
+namespace {
+
+std::string_view name_of(MixerKind kind) {
+  switch (kind) {
+    case MixerKind::kNone:
+      break;
+    case MixerKind::kAttention:
+      return "attention half";
+    case MixerKind::kLatentAttention:
+      return "latent attention half";
+    case MixerKind::kShortConvolution:
+      return "convolution half";
+    case MixerKind::kDelta:
+      return "delta rule half";
+    case MixerKind::kScan:
+      return "scan half";
+    case MixerKind::kAttentionAndScan:
+      return "attention and scan half";
+    case MixerKind::kTimeMix:
+      return "time mix half";
+  }
+  return "no mixer";
+}
+
+std::string_view name_of(FeedForwardKind kind) {
+  switch (kind) {
+    case FeedForwardKind::kNone:
+      break;
+    case FeedForwardKind::kDense:
+      return "feed-forward half";
+    case FeedForwardKind::kExperts:
+      return "experts half";
+    case FeedForwardKind::kDenseAndExperts:
+      return "feed-forward and experts half";
+    case FeedForwardKind::kChannelMix:
+      return "channel mix half";
+  }
+  return "no feed-forward";
+}
+
+/// Moves the picked rows, whose indices rise, to the front.
+void pick_rows(Rows& rows, std::span<const std::uint32_t> picked) {
+  for (std::size_t i = 0; i < picked.size(); ++i) {
+    if (picked[i] != i) std::copy_n(rows[picked[i]], rows.cols, rows[i]);
+  }
+  rows.n = picked.size();
+}
+
+}  // namespace
+
 Pass::Pass(const ModelSpec& spec, const kernels::KernelTable& kernels, engine::ThreadPool& pool)
     : spec_(spec),
       stage_(spec, kernels, pool),
@@ -40,8 +90,14 @@ std::size_t Pass::bytes() const {
 }
 
 bool Pass::run(std::span<const Segment> segments, std::span<const engine::TokenId> tokens,
-               std::span<const std::uint32_t> wanted, float* logits, const std::function<bool()>& cancelled) {
+               std::span<const std::uint32_t> wanted, float* logits, const PassControl& control) {
   const std::size_t n = tokens.size();
+  const std::size_t layers = spec_.layers.size();
+  const engine::SpanTimer span("pass", n);
+  // A stage that is left early leaves nonsense behind, which nobody reads: the pass ends at the next look.
+  const engine::ThreadPool::Cancellation cancellation(stage_.pool, control.cancelled);
+  const auto stopped = [&] { return cancellation.stopped() || (control.cancelled && control.cancelled()); };
+  rows_dropped_ = false;
   {
     const engine::StageTimer timer("embedding");
     place_rows(segments, n);
@@ -50,15 +106,17 @@ bool Pass::run(std::span<const Segment> segments, std::span<const engine::TokenI
   }
   if (spec_.per_layer_input.width != 0) per_layer_input_.make(tokens, x_);
   if (spec_.streams.count != 0) streams_.start(x_);
-  for (std::size_t index = 0; index < spec_.layers.size(); ++index) {
-    if (cancelled && cancelled()) return false;
+  for (std::size_t index = 0; index < layers; ++index) {
+    if (stopped()) return false;
+    if (control.progress && index != 0) control.progress(control.done + n * index / layers, control.total);
+    const engine::SpanTimer layer_span("layer", index);
     if (spec_.streams.count != 0) streams_.predict(spec_.layers[index].streams, x_);
-    if (!run_layer(spec_.layers[index], cancelled)) return false;
+    run_layer(index, wanted);
     end_layer(spec_.layers[index], index);
   }
   if (spec_.streams.count != 0) streams_.finish(x_);
   if (!wanted.empty()) output(wanted, logits);
-  return true;
+  return !cancellation.stopped();
 }
 
 void Pass::place_rows(std::span<const Segment> segments, std::size_t n) {
@@ -107,7 +165,8 @@ void Pass::embed(std::span<const engine::TokenId> tokens) {
   });
 }
 
-bool Pass::run_layer(const LayerSpec& layer, const std::function<bool()>& cancelled) {
+void Pass::run_layer(std::size_t index, std::span<const std::uint32_t> wanted) {
+  const LayerSpec& layer = spec_.layers[index];
   const bool keeps_input =
       layer.feed_forward_kind != FeedForwardKind::kNone &&
       (layer.experts.input == LayerInput::kLayer || layer.experts.router.input == LayerInput::kLayer);
@@ -117,17 +176,39 @@ bool Pass::run_layer(const LayerSpec& layer, const std::function<bool()>& cancel
   }
   Rows mixed;
   if (layer.mixer != MixerKind::kNone) {
+    const engine::SpanTimer span(name_of(layer.mixer), index, true);
     mixed = mix(layer);
     // A parallel feed-forward still needs the layer's input, so the sum waits.
     if (!layer.parallel) add_branch(layer.mixer_post_norm, layer.residual_scale, mixed);
     if (layer.low_branch.down) add_low_branch(layer.low_branch);
   }
-  if (cancelled && cancelled()) return false;
-  if (layer.feed_forward_kind == FeedForwardKind::kNone) return true;
+  if (layer.feed_forward_kind == FeedForwardKind::kNone) return;
+  if (wanted.size() < x_.n && drops_rows(index)) keep_rows(layer, wanted, mixed);
+  if (x_.n == 0) return;
+  const engine::SpanTimer span(name_of(layer.feed_forward_kind), index, true);
   const Rows branch = feed_forward(layer);
   if (layer.parallel && layer.mixer != MixerKind::kNone) add_branch(layer.mixer_post_norm, layer.residual_scale, mixed);
   add_branch(layer.feed_forward_post_norm, layer.residual_scale, branch);
-  return true;
+}
+
+/// Behind the last layer's mixer only the rows count whose logits are wanted, unless something else reads the others.
+bool Pass::drops_rows(std::size_t index) const {
+  const LayerSpec& layer = spec_.layers[index];
+  return index + 1 == spec_.layers.size() && spec_.streams.count == 0 && !layer.per_layer.gate &&
+         layer.feed_forward_kind != FeedForwardKind::kChannelMix;
+}
+
+/// Whatever the rest of the layer reads.
+void Pass::keep_rows(const LayerSpec& layer, std::span<const std::uint32_t> wanted, Rows& mixed) {
+  const engine::StageTimer timer("residual");
+  Rows normed = mixer_rows_.rows();
+  if (layer.parallel && layer.mixer != MixerKind::kNone) {
+    pick_rows(mixed, wanted);
+    if (normed.data != x_.data) pick_rows(normed, wanted);
+  }
+  if (layer_input_.n == x_.n && layer_input_.data != nullptr) pick_rows(layer_input_, wanted);
+  pick_rows(x_, wanted);
+  rows_dropped_ = true;
 }
 
 void Pass::normalise(const NormSpec& spec, const Rows& x, RowBuffer& into, PreparedRows& prepared, Matrices matrices) {
@@ -185,7 +266,8 @@ Rows Pass::mix(const LayerSpec& layer) {
 
 Rows Pass::feed_forward(const LayerSpec& layer) {
   const bool shares_norm = layer.parallel && !layer.feed_forward_norm;
-  const Rows x = shares_norm ? mixer_rows_.rows() : x_;
+  Rows x = shares_norm ? mixer_rows_.rows() : x_;
+  x.n = x_.n;
   switch (layer.feed_forward_kind) {
     case FeedForwardKind::kNone:
       break;
@@ -283,10 +365,11 @@ void Pass::output(std::span<const std::uint32_t> wanted, float* logits) {
   const Rows rows = normed_buffer_.shape(wanted.size(), spec_.width);
   mixer_rows_.begin(rows, {&spec_.output});
   for_rows(stage_.pool, wanted.size(), [&](std::size_t i) {
+    const float* x = x_[rows_dropped_ ? i : wanted[i]];
     if (spec_.output_norm) {
-      stage_.norm(spec_.output_norm, x_[wanted[i]], spec_.width, rows[i]);
+      stage_.norm(spec_.output_norm, x, spec_.width, rows[i]);
     } else {
-      std::copy_n(x_[wanted[i]], spec_.width, rows[i]);
+      std::copy_n(x, spec_.width, rows[i]);
     }
     mixer_rows_.prepare_row(i);
   });

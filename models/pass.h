@@ -27,15 +27,24 @@
 
 namespace hk::models {
 
+/// How a call follows and stops its passes.
+struct PassControl {
+  const std::function<bool()>& cancelled;
+  /// Told after every layer: tokens of the call that are done, a pass's rows counted in proportion, and all.
+  const std::function<void(std::size_t done, std::size_t total)>& progress;
+  std::size_t done = 0;   ///< tokens of the call before this pass
+  std::size_t total = 0;  ///< tokens of the call
+};
+
 class Pass {
  public:
   Pass(const ModelSpec& spec, const kernels::KernelTable& kernels, engine::ThreadPool& pool);
 
   /// Computes the rows of `segments` (row i holds tokens[i]; the sequences are prepared for them), writes keys and
-  /// values, and for each row in `wanted` a row of vocab_size logits to `logits`. False when `cancelled` said so; then
-  /// nothing is promised about positions from the segments' on.
+  /// values, and for each row in `wanted` (rising) a row of vocab_size logits to `logits`. False when `cancelled` said
+  /// so; then nothing is promised about positions from the segments' on.
   bool run(std::span<const Segment> segments, std::span<const engine::TokenId> tokens,
-           std::span<const std::uint32_t> wanted, float* logits, const std::function<bool()>& cancelled);
+           std::span<const std::uint32_t> wanted, float* logits, const PassControl& control);
 
   std::size_t bytes() const;
 
@@ -45,7 +54,9 @@ class Pass {
   void place_rows(std::span<const Segment> segments, std::size_t n);
   void fill_angles(std::size_t n);
   void embed(std::span<const engine::TokenId> tokens);
-  bool run_layer(const LayerSpec& layer, const std::function<bool()>& cancelled);
+  void run_layer(std::size_t index, std::span<const std::uint32_t> wanted);
+  bool drops_rows(std::size_t index) const;
+  void keep_rows(const LayerSpec& layer, std::span<const std::uint32_t> wanted, Rows& mixed);
   /// x normalised, or x itself without a norm, prepared for the matrices.
   void normalise(const NormSpec& norm, const Rows& x, RowBuffer& into, PreparedRows& prepared, Matrices matrices);
   Rows mix(const LayerSpec& layer);
@@ -75,6 +86,7 @@ class Pass {
   PreparedRows mixer_rows_, feed_forward_rows_, low_rows_;
   RowBuffer x_buffer_, layer_input_buffer_, normed_buffer_, normed2_buffer_, low_buffer_, low_out_buffer_;
   Rows x_, layer_input_;
+  bool rows_dropped_ = false;  // x_ holds the wanted rows alone
 };
 
 }  // namespace hk::models

@@ -44,6 +44,7 @@ template <typename F>
 void for_rows(engine::ThreadPool& pool, std::size_t n, F&& f) {
   constexpr std::size_t kInline = 4;
   const std::size_t threads = static_cast<std::size_t>(pool.threads());
+  if (pool.rehearses()) return;
   if (n <= kInline || threads == 1) {
     for (std::size_t i = 0; i < n; ++i) f(i);
     return;

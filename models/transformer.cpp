@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -21,6 +22,12 @@ namespace {
 // cancellation is noticed soon.
 constexpr std::size_t kChunkRows = 256;
 
+std::uint64_t owned_bytes(const ModelSpec& spec) {
+  std::uint64_t bytes = 0;
+  for (const std::vector<float>& values : spec.owned) bytes += values.size() * sizeof(float);
+  return bytes;
+}
+
 std::size_t wanted_rows(LogitsFor logits, std::size_t tokens) {
   if (tokens == 0 || logits == LogitsFor::kNone) return 0;
   return logits == LogitsFor::kLast ? 1 : tokens;
@@ -33,6 +40,7 @@ Transformer::Transformer(std::shared_ptr<engine::ModelReader> reader, ModelSpec 
     : reader_(std::move(reader)),
       spec_(std::move(spec)),
       info_(std::move(info)),
+      kernels_(kernels),
       pool_(pool),
       pass_(spec_, kernels, pool) {}
 
@@ -53,41 +61,33 @@ std::uint64_t Transformer::state_bytes(const SequenceOptions& options, std::size
   return bytes;
 }
 
-std::uint64_t Transformer::scratch_bytes() const {
-  std::uint64_t bytes = pass_.bytes() + logits_.bytes();
-  for (const std::vector<float>& values : spec_.owned) bytes += values.size() * sizeof(float);
-  return bytes;
-}
+std::uint64_t Transformer::scratch_bytes() const { return pass_.bytes() + logits_.bytes() + owned_bytes(spec_); }
 
-namespace {
-
-/// What a mixture takes for one row: for each of its experts gate, up and down in floats, and what they read.
-std::uint64_t routed_bytes(const ExpertsSpec& e, std::uint64_t width) {
-  if (!e.up) return 0;
-  const std::uint64_t inner = e.up.first.rows;
-  const bool floats = e.up.first.activation == kernels::ActivationFormat::kF32;
-  return e.router.used * ((2 * inner + width) * sizeof(float) + (floats ? width * sizeof(float) : width + inner));
-}
-
-}  // namespace
-
-/// What Pass takes for a full chunk: rows of the widest layer in floats, quantized once more for the products.
-std::uint64_t Transformer::expected_scratch_bytes() const {
-  std::uint64_t mixer = 0, inner = 0, routed = 0;
-  for (const LayerSpec& layer : spec_.layers) {
-    const AttentionSpec& a = layer.attention;
-    const std::uint64_t wide = a.heads * a.key_length + a.kv_heads * (a.key_length + a.value_length);
-    mixer = std::max<std::uint64_t>(mixer, wide + a.heads * a.value_length);
-    inner = std::max<std::uint64_t>({inner, layer.feed_forward.up.rows, layer.experts.shared.up.rows});
-    routed = std::max(routed, routed_bytes(layer.experts, spec_.width));
+/// By trying: a pass of its own takes the buffers of a full chunk, and of fewer rows at the end of the context (where
+/// attention keeps partial sums), without computing or touching them.
+std::uint64_t Transformer::expected_scratch_bytes(std::size_t positions, std::size_t logit_rows) const {
+  positions = std::max<std::size_t>(1, positions);
+  const std::size_t rows = std::min(positions, kChunkRows);
+  Pass pass(spec_, kernels_, pool_);
+  KvSequence sequence(this, spec_, {positions, kernels::KvType::kF16});
+  sequence.prepare(0, rows);
+  const std::vector<engine::TokenId> tokens(rows, 0);
+  std::vector<std::uint32_t> wanted(std::min(std::max<std::size_t>(1, logit_rows), rows));
+  std::iota(wanted.begin(), wanted.end(), 0U);
+  const Segment prompt{&sequence, 0, rows, 0};
+  const engine::ThreadPool::Rehearsal rehearsal(pool_);
+  const ForwardControl none;
+  const PassControl control{none.cancelled, none.progress, 0, rows};
+  pass.run({&prompt, 1}, tokens, wanted, nullptr, control);
+  // How attention is shared out, and what it keeps for that, depends on the number of rows.
+  for (std::size_t n = rows / 2; n != 0; n /= 2) {
+    for (const std::size_t few : {n + n / 2, n}) {
+      const Segment end{&sequence, 0, few, positions - few};
+      pass.run({&end, 1}, std::span(tokens).first(few), std::span(wanted).first(1), nullptr, control);
+    }
   }
-  constexpr std::uint64_t kWidths = 5;  // the stream, two norms, two branches
-  const std::uint64_t floats = kWidths * spec_.width + mixer + 2 * inner;
-  constexpr std::uint64_t kPartials = std::uint64_t{16} << 20;  // of attention over a long context
-  const std::uint64_t expected =
-      kChunkRows * (floats * sizeof(float) + 2 * std::max<std::uint64_t>(inner, spec_.width) + routed) +
-      spec_.vocab_size * sizeof(float) + kPartials;
-  return std::max(expected, scratch_bytes());
+  const std::uint64_t logits = std::max(std::max<std::size_t>(1, logit_rows) * spec_.vocab_size, logits_.size());
+  return std::max(pass.bytes(), pass_.bytes()) + logits * sizeof(float) + owned_bytes(spec_);
 }
 
 /// Checks everything that can be wrong with the batch; after this only memory can run out.
@@ -145,7 +145,8 @@ bool Transformer::run_chunks(const ForwardControl& control, std::size_t total) {
   while (const std::size_t rows = next_chunk()) {
     for (const Segment& segment : segments_) segment.sequence->prepare(segment.position, segment.rows);
     pool_.use_share(rows);
-    if (!pass_.run(segments_, tokens_, wanted_, logits, control.cancelled)) return false;
+    if (!pass_.run(segments_, tokens_, wanted_, logits, {control.cancelled, control.progress, done, total}))
+      return false;
     logits += wanted_.size() * spec_.vocab_size;
     done += rows;
     for (const Segment& segment : segments_) segment.sequence->commit(segment.position + segment.rows);

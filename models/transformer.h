@@ -30,7 +30,7 @@ class Transformer final : public engine::Model {
   std::span<const float> forward(std::span<const engine::BatchItem> items,
                                  const engine::ForwardControl& control) override;
   std::uint64_t scratch_bytes() const override;
-  std::uint64_t expected_scratch_bytes() const override;
+  std::uint64_t expected_scratch_bytes(std::size_t positions, std::size_t logit_rows) const override;
 
  private:
   /// One item of the running call.
@@ -50,6 +50,7 @@ class Transformer final : public engine::Model {
   std::shared_ptr<engine::ModelReader> reader_;  // keeps the mapping that spec_ points into
   ModelSpec spec_;
   engine::ModelInfo info_;
+  const kernels::KernelTable& kernels_;
   engine::ThreadPool& pool_;
   Pass pass_;
 

@@ -80,8 +80,12 @@ class Model {
   virtual std::span<const float> forward(std::span<const BatchItem> items, const ForwardControl& control = {}) = 0;
   /// Private memory the model holds besides sequences.
   virtual std::uint64_t scratch_bytes() const = 0;
-  /// About what it will be after a long prompt; known before anything is computed.
-  virtual std::uint64_t expected_scratch_bytes() const { return scratch_bytes(); }
+  /// What that will be after a prompt of `positions`, when calls want up to `logit_rows` rows of logits; found out
+  /// before anything is computed.
+  virtual std::uint64_t expected_scratch_bytes(std::size_t positions, std::size_t logit_rows = 1) const {
+    static_cast<void>(positions), static_cast<void>(logit_rows);
+    return scratch_bytes();
+  }
 };
 
 }  // namespace hk::engine

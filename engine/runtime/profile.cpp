@@ -14,6 +14,8 @@ void Profile::listen(bool on) { active_ = on ? this : before_; }
 void Profile::clear() {
   stages_.clear();
   events_.clear();
+  spans_.clear();
+  span_totals_.clear();
   events_dropped_ = 0;
   start_ = Clock::now();
 }
@@ -35,6 +37,18 @@ void Profile::record(std::string_view name, std::string_view detail, Clock::time
   } else if (keep_events_ != 0) {
     ++events_dropped_;
   }
+}
+
+void Profile::record_span(std::string_view name, bool of_layer, std::uint64_t number, Clock::time_point begin,
+                          Clock::time_point end) {
+  auto total = std::ranges::find(span_totals_, name, &SpanTotal::name);
+  if (total == span_totals_.end()) {
+    span_totals_.push_back({std::string(name), of_layer, 0, 0});
+    total = span_totals_.end() - 1;
+  }
+  ++total->calls;
+  total->seconds += std::chrono::duration<double>(end - begin).count();
+  if (spans_.size() < keep_events_) spans_.push_back({name, number, begin, end});
 }
 
 StageWork Profile::work() const {

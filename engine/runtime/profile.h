@@ -42,7 +42,20 @@ class Profile {
     Clock::time_point begin, end;
   };
 
-  /// Listens from now to its end. `keep_events` events are remembered one by one; totals count all.
+  /// What holds stages: a pass, a layer, one half of it. Names are literals.
+  struct Span {
+    std::string_view name;
+    std::uint64_t number;  ///< rows of a pass, index of a layer
+    Clock::time_point begin, end;
+  };
+  struct SpanTotal {
+    std::string name;
+    bool of_layer;  ///< a half of layers, which together are the layers
+    std::uint64_t calls = 0;
+    double seconds = 0;
+  };
+
+  /// Listens from now to its end. `keep_events` events and as many spans are remembered one by one; totals count all.
   explicit Profile(std::size_t keep_events = 0);
   ~Profile();
   Profile(const Profile&) = delete;
@@ -57,7 +70,12 @@ class Profile {
   void record(std::string_view name, std::string_view detail, Clock::time_point begin, Clock::time_point end,
               const StageWork& work);
 
+  void record_span(std::string_view name, bool of_layer, std::uint64_t number, Clock::time_point begin,
+                   Clock::time_point end);
+
   const std::vector<Stage>& stages() const { return stages_; }  ///< in order of first appearance
+  const std::vector<Span>& spans() const { return spans_; }
+  const std::vector<SpanTotal>& span_totals() const { return span_totals_; }
   const std::vector<Event>& events() const { return events_; }
   Clock::time_point start() const { return start_; }
   std::uint64_t events_dropped() const { return events_dropped_; }
@@ -69,6 +87,8 @@ class Profile {
 
   std::vector<Stage> stages_;
   std::vector<Event> events_;
+  std::vector<Span> spans_;
+  std::vector<SpanTotal> span_totals_;
   std::size_t keep_events_;
   std::uint64_t events_dropped_ = 0;
   Profile* before_;
@@ -108,6 +128,27 @@ class StageTimer {
   std::string_view name_, detail_;
   Profile::Clock::time_point begin_;
   StageWork work_;
+};
+
+/// Measures what holds stages, from its making to its end. `name` is a literal.
+class SpanTimer {
+ public:
+  explicit SpanTimer(std::string_view name, std::uint64_t number = 0, bool of_layer = false)
+      : profile_(Profile::active()), name_(name), number_(number), of_layer_(of_layer) {
+    if (profile_ != nullptr) begin_ = Profile::Clock::now();
+  }
+  ~SpanTimer() {
+    if (profile_ != nullptr) profile_->record_span(name_, of_layer_, number_, begin_, Profile::Clock::now());
+  }
+  SpanTimer(const SpanTimer&) = delete;
+  SpanTimer& operator=(const SpanTimer&) = delete;
+
+ private:
+  Profile* profile_;
+  std::string_view name_;
+  std::uint64_t number_;
+  bool of_layer_;
+  Profile::Clock::time_point begin_;
 };
 
 }  // namespace hk::engine

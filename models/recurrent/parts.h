@@ -19,6 +19,7 @@ void for_segment_parts(Stage& stage, std::size_t n, std::size_t part, F&& f) {
     const std::size_t first = task % parts * part;
     f(stage.segments[task / parts], first, std::min(part, n - first));
   };
+  if (stage.pool.rehearses()) return;
   if (tasks == 1 || stage.pool.threads() == 1) {
     for (std::size_t task = 0; task < tasks; ++task) run(task);
     return;

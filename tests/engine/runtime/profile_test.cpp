@@ -43,6 +43,30 @@ TEST(Profile, SumsStagesByNameAndKind) {
   EXPECT_TRUE(profile.stages().empty());
 }
 
+TEST(Profile, SpansHoldStagesAndCountApart) {
+  { const SpanTimer unheard("pass"); }
+  Profile profile(3);
+  for (std::uint64_t layer = 0; layer < 4; ++layer) {
+    const SpanTimer span("layer", layer);
+    const SpanTimer half("attention half", layer, true);
+    const StageTimer stage("attention");
+  }
+  EXPECT_EQ(profile.stages().size(), 1U);
+  ASSERT_EQ(profile.span_totals().size(), 2U);  // inner ones end first
+  EXPECT_EQ(profile.span_totals()[0].name, "attention half");
+  EXPECT_TRUE(profile.span_totals()[0].of_layer);
+  EXPECT_EQ(profile.span_totals()[0].calls, 4U);
+  EXPECT_FALSE(profile.span_totals()[1].of_layer);
+  EXPECT_GE(profile.span_totals()[1].seconds, profile.span_totals()[0].seconds);
+  EXPECT_GE(profile.span_totals()[0].seconds, profile.seconds());
+  ASSERT_EQ(profile.spans().size(), 3U);
+  EXPECT_EQ(profile.spans()[2].number, 1U);
+  EXPECT_LE(profile.spans()[1].begin, profile.spans()[0].begin);  // a layer holds its half
+  EXPECT_GE(profile.spans()[1].end, profile.spans()[0].end);
+  profile.clear();
+  EXPECT_TRUE(profile.spans().empty() && profile.span_totals().empty());
+}
+
 TEST(Profile, KeepsTheFirstEvents) {
   Profile profile(4);
   for (int i = 0; i < 6; ++i) StageTimer timer(i % 2 == 0 ? "even" : "odd");
