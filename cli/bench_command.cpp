@@ -36,6 +36,8 @@ struct Options {
   std::optional<std::string> prompts, generates, depths, chunks, threads, threads_batch, batches;
   std::vector<std::string> pairs;
   std::optional<std::string> memory_limit;
+  LoadOptions load;
+  ProfileOptions profile;
   std::string kv = "f16", kernels, format = "md";
   std::size_t repetitions = 5;
   double delay = 0;
@@ -162,6 +164,7 @@ void print_machine(const engine::Topology& topology, const std::string& why, Ben
 
 void run(const Options& options) {
   const BenchFormat format = parse_bench_format(options.format);
+  const engine::NumaPlan numa = options.load.place();
   const engine::Topology topology = engine::read_topology();
   const engine::ThreadChoice choice = engine::default_threads(topology);
   const std::vector<BenchSetting> all = settings(options, choice.threads);
@@ -169,13 +172,15 @@ void run(const Options& options) {
   for (const BenchSetting& setting : all)
     most_threads = std::max({most_threads, setting.threads, setting.threads_batch});
   const InterruptGuard guard;
-  engine::ThreadPool pool(most_threads);
+  engine::ThreadPool pool(most_threads, [&numa](int worker) { engine::place_worker(numa, worker); });
   BenchRunner::Options how;
   how.repetitions = options.repetitions;
   how.warm_up = !options.no_warmup;
   how.delay_seconds = options.delay;
   how.cancelled = [] { return InterruptGuard::interrupted(); };
   how.progress = show_progress;
+  how.load = options.load;
+  how.memory_limit = options.memory_limit;
   BenchRunner runner(options.files, pool, *all[0].kernels, how);
 
   std::size_t context = kUsualDepth + kUsualPrompt + kUsualGenerate;
@@ -190,7 +195,7 @@ void run(const Options& options) {
     positions = std::max(positions, test.positions());
     sequences = std::max(sequences, test.sequences);
   }
-  runner.set_context(positions, sequences, options.memory_limit);
+  runner.set_context(positions, sequences);
 
   BenchContext about;
   about.cpu = topology.cpu_model;
@@ -203,6 +208,7 @@ void run(const Options& options) {
 
   BenchTable table(format, batch ? "batched_bench" : "test");
   std::vector<std::string> verdicts, warnings;
+  ProfiledParts profiled;
   engine::ProcessMemory memory;
   std::vector<double> first_token(runner.files().size(), 0);
   for (const auto& test : tests) {
@@ -219,6 +225,11 @@ void run(const Options& options) {
     for (const std::string& warning : results[0].disturbance.warnings())
       warnings.push_back(fmt::format("{}: {}", test_name(test), warning));
     memory = results[0].memory;
+    for (std::size_t i = 0; options.profile.wanted() && i < all.size(); ++i) {
+      std::string name = test_name(test);
+      if (all.size() > 1) name += ", " + setting_name(about, runner.files()[all[i].file], all[i]);
+      runner.profile(test, all[i], profiled.emplace_back(std::move(name), options.profile.keep_events()));
+    }
   }
   table.finish();
   table.remark("");
@@ -233,6 +244,7 @@ void run(const Options& options) {
   table.remark(
       fmt::format("memory: {} private, {} mapped", bytes_text(memory.private_bytes), bytes_text(memory.mapped_bytes)));
   for (const std::string& line : warnings) write_note(fmt::format("hk-run: doubtful: {}", line));
+  if (options.profile.wanted()) options.profile.report(profiled);
 }
 
 }  // namespace
@@ -261,6 +273,8 @@ void add_bench_command(CLI::App& app) {
   command->add_option("--delay", options->delay, "Seconds of rest before each repetition")
       ->check(CLI::Range(0.0, 3600.0));
   command->add_option("--mem-limit", options->memory_limit, "Private memory at most, such as 8G");
+  options->load.add_to(*command);
+  options->profile.add_to(*command);
   command->add_flag("--no-warmup", options->no_warmup, "Do not run each test once before it is timed");
   command->add_option("-o,--output", options->format, "md, csv, json, jsonl or sql")->capture_default_str();
   command->callback([options] { run(*options); });

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/profile/profile_options.h"
 #include "cli/sampling_options.h"
 #include "cli/streams.h"
 #include "cli/text_prompt.h"
@@ -21,6 +22,7 @@ namespace {
 struct Options {
   ModelOptions model;
   SamplingOptions sampling;
+  ProfileOptions profile;
   std::optional<std::string> prompt;
   std::optional<std::string> prompt_file;
   long long max_tokens = -1;
@@ -40,6 +42,43 @@ std::string prompt_text(const Options& options) {
   return *options.prompt == "-" ? read_text("-") : *options.prompt;
 }
 
+/// What --profile hears: the prompt, and from its last token on what is generated.
+class ProfiledRun {
+ public:
+  explicit ProfiledRun(const ProfileOptions& options) : options_(options) {
+    if (options_.wanted()) parts_.emplace_back("prompt", options_.keep_events());
+  }
+  void prompt_done() {
+    if (parts_.size() != 1) return;
+    parts_[0].profile.listen(false);
+    parts_.emplace_back("generated", options_.keep_events());
+  }
+  void report(const engine::GenerateStatistics& statistics, const RunningModel& running) {
+    if (parts_.empty()) return;
+    parts_.back().profile.listen(false);
+    parts_[0].tokens = statistics.prefilled_tokens;
+    parts_[0].seconds = statistics.prefill_seconds;
+    if (parts_.size() > 1) {
+      parts_[1].tokens = statistics.decoded_tokens;
+      parts_[1].seconds = statistics.decode_seconds;
+    }
+    if (options_.table) {
+      engine::ThreadPool& pool = *running.threads;
+      pool.use(pool.most_threads());
+      engine::RooflineProbe probe(*running.kernels, pool);
+      pool.use(pool.shares().prefill);
+      parts_[0].peaks = measure_peaks(probe);
+      pool.use(pool.shares().decode);
+      if (parts_.size() > 1) parts_[1].peaks = measure_peaks(probe);
+    }
+    options_.report(parts_);
+  }
+
+ private:
+  const ProfileOptions& options_;
+  ProfiledParts parts_;
+};
+
 void run(const Options& options) {
   const auto settings = options.sampling.settings();
   if (options.max_tokens < -1)
@@ -56,7 +95,11 @@ void run(const Options& options) {
   generate.stop = options.stop;
   generate.show_special = options.show_special;
   generate.cancelled = [] { return InterruptGuard::interrupted(); };
-  generate.on_prefill = [&](std::size_t done, std::size_t total) { progress.update(done, total); };
+  ProfiledRun profiled(options.profile);
+  generate.on_prefill = [&](std::size_t done, std::size_t total) {
+    progress.update(done, total);
+    if (done == total) profiled.prompt_done();
+  };
   generate.on_text = [&](std::string_view piece) {
     progress.clear();
     write_answer(piece);
@@ -68,6 +111,7 @@ void run(const Options& options) {
   progress.clear();
   if (stdout_is_terminal() && !result.text.ends_with('\n')) write_answer("\n");
   write_note(running.statistics_line(result, sampler));
+  profiled.report(result.statistics, running);
   if (result.reason == engine::FinishReason::kCancelled) InterruptGuard::check();
 }
 
@@ -90,6 +134,7 @@ void add_generate_command(CLI::App& app) {
   command->add_flag("--parse-special", options->parse_special,
                     "Texts of special tokens in the prompt become these tokens");
   command->add_flag("--show-special", options->show_special, "Write the texts of special tokens that the model makes");
+  options->profile.add_to(*command);
   options->sampling.add_to(*command);
   command->callback([options] { run(*options); });
 }

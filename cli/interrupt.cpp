@@ -9,6 +9,7 @@ namespace hk::cli {
 namespace {
 
 volatile std::sig_atomic_t g_interrupted = 0;
+int g_guards = 0;
 struct sigaction g_old_interrupt {};
 struct sigaction g_old_terminate {};
 
@@ -17,6 +18,7 @@ void on_signal(int) { g_interrupted = 1; }
 }  // namespace
 
 InterruptGuard::InterruptGuard() {
+  if (g_guards++ != 0) return;
   g_interrupted = 0;
   struct sigaction action {};
   action.sa_handler = on_signal;
@@ -28,6 +30,7 @@ InterruptGuard::InterruptGuard() {
 }
 
 InterruptGuard::~InterruptGuard() {
+  if (--g_guards != 0) return;
   ::sigaction(SIGINT, &g_old_interrupt, nullptr);
   ::sigaction(SIGTERM, &g_old_terminate, nullptr);
 }

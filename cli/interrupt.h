@@ -5,7 +5,7 @@
 
 namespace hk::cli {
 
-/// While one exists, SIGINT and SIGTERM set a flag; a second one kills as usual.
+/// While one exists, SIGINT and SIGTERM set a flag; a second one kills as usual. Inner ones share the outermost's.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -40,6 +40,8 @@ struct Options {
   std::size_t batch = 256;
   std::string kv = "f16";
   std::optional<int> threads;
+  std::optional<std::string> memory_limit;
+  LoadOptions load;
 };
 
 struct TokenList {
@@ -103,7 +105,9 @@ TokenList read_tokens(const std::string& text) {
 void run_logits(const Options& options) {
   const TokenList list = read_tokens(options.tokens);
   if (list.ids.empty()) throw Error("--tokens: at least one token id is needed", ErrorKind::kUsage);
-  engine::ThreadPool threads(options.threads ? *options.threads : default_threads(engine::read_topology()).threads);
+  const engine::NumaPlan numa = options.load.place();
+  engine::ThreadPool threads(options.threads ? *options.threads : default_threads(engine::read_topology()).threads,
+                             [&numa](int worker) { engine::place_worker(numa, worker); });
   const std::shared_ptr<engine::ModelReader> reader = engine::open_model(options.file);
   const auto model = models::open(reader, threads);
   for (const std::string& remark : model->info().remarks) fmt::print(stderr, "hk-run: {}: {}\n", options.file, remark);
@@ -111,10 +115,13 @@ void run_logits(const Options& options) {
   const std::size_t context = options.context ? *options.context : list.context.value_or(list.ids.size());
   const engine::SequenceOptions how{context, options.kv == "f32" ? kernels::KvType::kF32 : kernels::KvType::kF16};
   // Positions beyond the list are never filled.
-  plan_model_memory(*model, reader->mapped_bytes(), {list.ids.size(), how.kv}, 1, true);
+  const std::size_t most_rows = std::min(options.batch, list.ids.size());
+  plan_model_memory(*model, *reader,
+                    {{list.ids.size(), how.kv}, 1, most_rows, true, options.load.mode(), options.memory_limit});
+  const InterruptGuard guard;
+  options.load.bring_weights(*reader, threads);
   const auto sequence = model->new_sequence(how);
   engine::AtomicFile out(options.out);
-  const InterruptGuard guard;
   Progress progress("computing logits", 0);
   std::uint64_t offset = 0;
   for (std::size_t done = 0; done < list.ids.size();) {
@@ -153,6 +160,8 @@ void add_logits_command(CLI::App& app) {
       ->capture_default_str();
   command->add_option("-t,--threads", options->threads, "Threads (default: the physical fast cores)")
       ->check(CLI::Range(1, 1024));
+  command->add_option("--mem-limit", options->memory_limit, "Private memory at most, such as 8G");
+  options->load.add_to(*command);
   command->callback([options] { run_logits(*options); });
 }
 

@@ -101,6 +101,8 @@ int main(int argc, char** argv) {
   hk::cli::occupy_standard_streams();
   // A reader of our output that goes away ends us quietly, whatever the parent process had set.
   std::signal(SIGPIPE, SIG_DFL);
+  // A file that grows beyond what the process may write (ulimit -f) is an error of the write that does not fit.
+  std::signal(SIGXFSZ, SIG_IGN);
   hk::engine::install_mapping_guard("hk-run");
   try {
     return run(argc, argv);

@@ -28,8 +28,6 @@ kernels::KvType parse_kv(const std::string& name) {
   throw Error(fmt::format("--kv: '{}' is no cache type; there are f16 and f32", name), ErrorKind::kUsage);
 }
 
-void note(const std::string& text) { std::fputs(fmt::format("hk-run: note: {}\n", text).c_str(), stderr); }
-
 }  // namespace
 
 void ModelOptions::add_to(CLI::App& command) {
@@ -42,6 +40,7 @@ void ModelOptions::add_to(CLI::App& command) {
   command
       .add_option("--tb,--threads-batch", threads_batch, "Threads that read prompts; default: as many as generate (-t)")
       ->group(kGroup);
+  load.add_to(command);
   command.add_flag("--memory-plan", show_plan, "Say on stderr what memory the model will take")->group(kGroup);
   command.add_option("--kv", kv, "Type of the key/value cache: f16 or f32")->capture_default_str()->group(kGroup);
 }
@@ -53,22 +52,24 @@ void ModelOptions::add_memory_limit_to(CLI::App& command) {
       ->group("Model");
 }
 
-engine::MemoryPlan plan_model_memory(const engine::Model& model, std::uint64_t mapped_bytes,
-                                     const engine::SequenceOptions& sequence, std::size_t sequences, bool asked,
-                                     const std::optional<std::string>& memory_limit) {
+engine::MemoryPlan plan_model_memory(const engine::Model& model, const engine::ModelReader& reader,
+                                     const MemoryQuestion& question) {
+  const auto& sequence = question.sequence;
+  const std::size_t sequences = std::max<std::size_t>(1, question.sequences);
   engine::MemoryNeeds needs;
-  needs.mapped_weights = mapped_bytes;
-  needs.scratch = model.expected_scratch_bytes();
+  if (question.load)
+    (question.load == engine::LoadMode::kMap ? needs.mapped_weights : needs.private_weights) = reader.mapped_bytes();
+  needs.scratch = model.expected_scratch_bytes(sequence.context_length, question.logit_rows);
   needs.state = [&model, sequence, sequences](std::size_t positions) {
     const std::uint64_t one = model.state_bytes(sequence, positions);
     const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-    return one > most / std::max<std::size_t>(1, sequences) ? most : one * sequences;
+    return one > most / sequences ? most : one * sequences;
   };
   engine::MemoryLimits limits;
   limits.private_now = engine::process_memory().private_bytes;
-  if (memory_limit) limits.asked = parse_size(*memory_limit, "--mem-limit");
+  if (question.limit) limits.asked = parse_size(*question.limit, "--mem-limit");
   limits.machine = engine::machine_memory();
-  auto plan = engine::plan_memory(needs, limits, sequence.context_length, asked);
+  auto plan = engine::plan_memory(needs, limits, sequence.context_length, question.asked);
   for (const std::string& remark : plan.remarks()) note(remark);
   return plan;
 }
@@ -88,6 +89,7 @@ RunningModel open_running_model(const ModelOptions& options) {
   if (options.context && *options.context == 0)
     throw Error("--context: a context of 0 positions holds nothing; expected at least 1", ErrorKind::kUsage);
   running.kernels = &chosen_kernels();
+  const engine::NumaPlan numa = options.load.place();
   int threads = 0;
   if (options.threads) {
     threads = *options.threads;
@@ -101,7 +103,8 @@ RunningModel open_running_model(const ModelOptions& options) {
   if (threads < 1 || threads_batch < 1)
     throw Error(fmt::format("the number of threads must be from 1 to 256, not {}", std::min(threads, threads_batch)),
                 ErrorKind::kUsage);
-  running.threads = std::make_unique<engine::ThreadPool>(std::max(threads, threads_batch));
+  running.threads = std::make_unique<engine::ThreadPool>(std::max(threads, threads_batch),
+                                                         [numa](int worker) { engine::place_worker(numa, worker); });
   running.threads->set_shares({threads, threads_batch});
   if (threads_batch != threads) running.threads_why += fmt::format(", {} for prompts", threads_batch);
   running.reader = engine::open_model(options.file);
@@ -114,10 +117,12 @@ RunningModel open_running_model(const ModelOptions& options) {
   if (trained != 0 && running.sequence.context_length > trained)
     note(fmt::format("the context of {} positions is longer than the {} that the model was trained with",
                      running.sequence.context_length, trained));
-  const auto plan = plan_model_memory(*running.model, running.reader->mapped_bytes(), running.sequence, 1,
-                                      options.context.has_value(), options.memory_limit);
+  const auto plan = plan_model_memory(
+      *running.model, *running.reader,
+      {running.sequence, 1, 1, options.context.has_value(), options.load.mode(), options.memory_limit});
   running.sequence.context_length = plan.context;
   if (options.show_plan) note(plan.text());
+  options.load.bring_weights(*running.reader, *running.threads);
   return running;
 }
 

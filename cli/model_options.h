@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/load_options.h"
 #include "engine/container/model_reader.h"
 #include "engine/generate/generator.h"
 #include "engine/generate/memory_plan.h"
@@ -29,6 +30,7 @@ struct ModelOptions {
   std::optional<int> threads_batch;
   std::optional<std::string> memory_limit;
   bool show_plan = false;
+  LoadOptions load;
   std::string kv = "f16";
 
   void add_to(CLI::App& command);
@@ -52,11 +54,19 @@ struct RunningModel {
   std::string statistics_line(const engine::GenerateResult& result, const engine::Sampler& sampler) const;
 };
 
-/// The memory that `sequences` sequences will take together with the model, before any is taken; remarks go to stderr.
-/// `asked`: the context is what somebody wants and is not cut. Throws hk::Error (kResource) when it does not fit.
-engine::MemoryPlan plan_model_memory(const engine::Model& model, std::uint64_t mapped_bytes,
-                                     const engine::SequenceOptions& sequence, std::size_t sequences, bool asked,
-                                     const std::optional<std::string>& memory_limit = std::nullopt);
+/// What a command is going to do with a model, as far as memory is concerned.
+struct MemoryQuestion {
+  engine::SequenceOptions sequence{};
+  std::size_t sequences = 1;
+  std::size_t logit_rows = 1;                                     ///< of one forward call
+  bool asked = false;                                             ///< the context is what somebody wants and is not cut
+  std::optional<engine::LoadMode> load = engine::LoadMode::kMap;  ///< absent: the weights are in memory already
+  std::optional<std::string> limit;                               ///< --mem-limit
+};
+/// The memory that this will take together with the model, before any is taken; remarks go to stderr. Throws hk::Error
+/// (kResource) when it does not fit.
+engine::MemoryPlan plan_model_memory(const engine::Model& model, const engine::ModelReader& reader,
+                                     const MemoryQuestion& question);
 /// The level that HK_KERNELS names, or the best one. Throws hk::Error (usage) when it names one that cannot run here.
 const kernels::KernelTable& chosen_kernels();
 /// Opens the file, picks threads and kernels; says remarks about the file on stderr. Throws hk::Error.

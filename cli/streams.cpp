@@ -16,6 +16,7 @@ namespace {
 
 // A prompt that is read faster than this needs no progress line.
 constexpr std::chrono::milliseconds kQuick{300};
+constexpr std::chrono::milliseconds kInterval{100};
 
 std::string read_all(std::FILE* file, std::string_view name) {
   std::string text;
@@ -58,7 +59,9 @@ std::string read_text(const std::string& path) {
 }
 
 void PrefillProgress::update(std::size_t done, std::size_t total) {
-  if (!stderr_is_terminal() || (!drawn_ && std::chrono::steady_clock::now() - start_ < kQuick)) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!stderr_is_terminal() || now - start_ < kQuick || (now - last_ < kInterval && done < total)) return;
+  last_ = now;
   std::fputs(fmt::format("\r\x1b[Kreading the prompt: {} of {} tokens", done, total).c_str(), stderr);
   std::fflush(stderr);
   drawn_ = true;

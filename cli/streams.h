@@ -35,6 +35,7 @@ class PrefillProgress {
 
  private:
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_ = start_;
   bool drawn_ = false;
 };
 

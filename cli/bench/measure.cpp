@@ -16,17 +16,6 @@
 
 namespace hk::cli {
 
-using engine::Cores;
-using engine::PeakKind;
-
-double BenchPeaks::seconds_for(const engine::StageWork& work) const {
-  constexpr double kGiga = 1e9;
-  const auto time = [](std::uint64_t amount, double rate) {
-    return rate > 0 ? static_cast<double>(amount) / rate / kGiga : 0.0;
-  };
-  return std::max(time(work.bytes, read), time(work.integer_macs, int8_dot) + time(work.float_macs, f32_fma));
-}
-
 bool BenchPhase::limited_by_memory() const {
   if (peaks.empty()) return true;
   engine::StageWork arithmetic = work;
@@ -73,6 +62,9 @@ BenchRunner::BenchRunner(const std::vector<std::string>& paths, engine::ThreadPo
     // Not needed here, but whoever asks for a first token waits for it.
     if (file.reader->metadata().array_size("tokenizer.ggml.tokens") != 0) engine::make_tokenizer(*file.reader);
     auto model = models::open(file.reader, pool_, kernels_);
+    if (options_.load.mode() != engine::LoadMode::kMap)
+      plan_model_memory(*model, *file.reader, {{1}, 1, 1, true, options_.load.mode(), options_.memory_limit});
+    options_.load.bring_weights(*file.reader, pool_);
     file.load_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     file.info = model->info();
     models_.emplace(std::pair(files_.size(), &kernels_), std::move(model));
@@ -86,8 +78,10 @@ engine::SpeedBed& BenchRunner::bed(const BenchSetting& setting) {
   auto& bed = beds_[{setting.file, setting.kernels, setting.kv}];
   if (bed == nullptr) {
     // The depth is kept once more beside the sequences that go on from it.
-    plan_model_memory(*model, files_[setting.file].reader->mapped_bytes(), {context_, setting.kv}, sequences_ + 1, true,
-                      memory_limit_);
+    const auto weights =
+        options_.load.mode() == engine::LoadMode::kMap ? std::optional(engine::LoadMode::kMap) : std::nullopt;
+    plan_model_memory(*model, *files_[setting.file].reader,
+                      {{context_, setting.kv}, sequences_ + 1, sequences_, true, weights, options_.memory_limit});
     bed = std::make_unique<engine::SpeedBed>(*model,
                                              engine::SequenceOptions{std::max<std::size_t>(1, context_), setting.kv});
   }
@@ -98,8 +92,7 @@ BenchPeaks BenchRunner::peaks(int threads) {
   pool_.use(pool_.most_threads());
   if (probe_ == nullptr) probe_ = std::make_unique<engine::RooflineProbe>(kernels_, pool_);
   pool_.use(threads);
-  return {probe_->run(PeakKind::kRead, Cores::kAll), probe_->run(PeakKind::kInt8Dot, Cores::kAll),
-          probe_->run(PeakKind::kF32Fma, Cores::kAll)};
+  return measure_peaks(*probe_);
 }
 
 void BenchRunner::use_threads(const BenchSetting& setting) {
@@ -184,15 +177,20 @@ std::vector<BenchResult> BenchRunner::run(const engine::SpeedTest& test, const s
   return results;
 }
 
-void BenchRunner::profile(const engine::SpeedTest& test, const BenchSetting& setting, engine::Profile& into) {
+void BenchRunner::profile(const engine::SpeedTest& test, const BenchSetting& setting, ProfiledPart& into) {
   use_threads(setting);
-  into.listen(false);
+  into.profile.listen(false);
+  engine::SpeedTest as_set = test;
+  as_set.chunk = setting.chunk;
   engine::SpeedBed& ground = bed(setting);
-  if (!ground.prepare(test, options_.cancelled)) throw Error("interrupted", ErrorKind::kInterrupted);
-  into.listen(true);
-  const bool done = ground.run(test, options_.cancelled).has_value();
-  into.listen(false);
-  if (!done) throw Error("interrupted", ErrorKind::kInterrupted);
+  if (!ground.prepare(as_set, options_.cancelled)) throw Error("interrupted", ErrorKind::kInterrupted);
+  into.peaks = peaks(test.generate != 0 ? setting.threads : setting.threads_batch);
+  into.profile.listen(true);
+  const auto sample = ground.run(as_set, options_.cancelled);
+  into.profile.listen(false);
+  if (!sample) throw Error("interrupted", ErrorKind::kInterrupted);
+  into.tokens = test.sequences * (test.prompt + test.generate);
+  into.seconds = sample->seconds();
 }
 
 }  // namespace hk::cli

@@ -13,7 +13,10 @@
 #include <tuple>
 #include <vector>
 
+#include "cli/bench/peaks.h"
 #include "cli/bench/settings.h"
+#include "cli/load_options.h"
+#include "cli/profile/profile_options.h"
 #include "engine/container/model_reader.h"
 #include "engine/generate/model.h"
 #include "engine/generate/speed_test.h"
@@ -24,15 +27,6 @@
 #include "engine/runtime/thread_pool.h"
 
 namespace hk::cli {
-
-/// 10^9 a second.
-struct BenchPeaks {
-  double read = 0;
-  double int8_dot = 0;
-  double f32_fma = 0;
-  /// The least time that this work can take.
-  double seconds_for(const engine::StageWork& work) const;
-};
 
 /// Reading prompts, or generating: what was done and how long it took.
 struct BenchPhase {
@@ -71,6 +65,8 @@ class BenchRunner {
     std::size_t repetitions = 5;
     bool warm_up = true;
     double delay_seconds = 0;
+    LoadOptions load{};
+    std::optional<std::string> memory_limit{};
     std::function<bool()> cancelled;
     std::function<void(const std::string&)> progress;  ///< what is being done; "" when done
   };
@@ -79,16 +75,15 @@ class BenchRunner {
               Options options);
 
   const std::vector<BenchFile>& files() const { return files_; }
-  /// Positions every sequence of the coming tests has room for, how many there are, and --mem-limit.
-  void set_context(std::size_t positions, std::size_t sequences, std::optional<std::string> memory_limit) {
+  /// Positions every sequence of the coming tests has room for, and how many there are.
+  void set_context(std::size_t positions, std::size_t sequences) {
     context_ = positions;
     sequences_ = sequences;
-    memory_limit_ = std::move(memory_limit);
   }
   /// Results in the order of `settings`. Throws hk::Error when two repetitions gave different tokens, or interrupted.
   std::vector<BenchResult> run(const engine::SpeedTest& test, const std::vector<BenchSetting>& settings);
-  /// Runs the test once more, listened to.
-  void profile(const engine::SpeedTest& test, const BenchSetting& setting, engine::Profile& into);
+  /// Runs the test once more, listened to; with the machine's limits around it.
+  void profile(const engine::SpeedTest& test, const BenchSetting& setting, ProfiledPart& into);
   /// The machine's limits with all threads, now.
   BenchPeaks peaks(int threads);
 
@@ -109,7 +104,6 @@ class BenchRunner {
   std::unique_ptr<engine::RooflineProbe> probe_;
   std::size_t context_ = 0;
   std::size_t sequences_ = 1;
-  std::optional<std::string> memory_limit_;
 };
 
 }  // namespace hk::cli

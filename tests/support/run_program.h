@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <stdexcept>
 #include <string>
@@ -25,9 +26,11 @@ struct Outcome {
 };
 
 struct RunOptions {
-  std::string input;            ///< standard input
-  std::string out_path;         ///< standard output goes here, and is not caught; "": caught
-  int interrupt_after_ms = -1;  ///< send SIGINT then; -1: never
+  std::string input;                     ///< standard input
+  std::string out_path;                  ///< standard output goes here, and is not caught; "": caught
+  int interrupt_after_ms = -1;           ///< send SIGINT then; -1: never
+  std::function<void()> in_child;        ///< called in the child before the program begins: limits, masks
+  std::function<void(pid_t)> meanwhile;  ///< called beside the running program
 };
 
 /// Standard streams go through files, so that no amount of output blocks.
@@ -46,6 +49,7 @@ inline Outcome run_program(std::vector<std::string> arguments, const RunOptions&
     const int out = ::open(out_path.c_str(), O_WRONLY | O_CREAT, 0600);
     const int err = ::open(err_path.c_str(), O_WRONLY | O_CREAT, 0600);
     if (in < 0 || out < 0 || err < 0 || ::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(err, 2) < 0) ::_exit(126);
+    if (options.in_child) options.in_child();
     ::execv(raw[0], raw.data());
     ::_exit(127);
   }
@@ -53,6 +57,7 @@ inline Outcome run_program(std::vector<std::string> arguments, const RunOptions&
     ::usleep(static_cast<useconds_t>(options.interrupt_after_ms) * 1000);
     ::kill(child, SIGINT);
   }
+  if (options.meanwhile) options.meanwhile(child);
   int status = 0;
   ::waitpid(child, &status, 0);
   const auto text = [](const std::string& path) {
