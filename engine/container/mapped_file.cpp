@@ -134,11 +134,17 @@ double MappedFile::cached_part() const {
   return static_cast<double>(cached) / static_cast<double>(seen);
 }
 
+void MappedFile::prefer_huge_pages() const {
+  // Measured on a virtual machine, one core: decoding from huge pages is 1.4 times as fast (docs/memory.md). A stream
+  // of weights meets a new small page every 4 KiB, and each costs a walk through page tables of guest and host.
+  if (size_ != 0) ::madvise(const_cast<std::byte*>(data_), size_, MADV_HUGEPAGE);
+}
+
 void MappedFile::read_ahead(std::size_t offset, std::size_t size) const {
   const auto [first, length] = page_range(offset, size, size_);
   if (length == 0) return;
   auto* begin = const_cast<std::byte*>(data_) + first;
-  ::madvise(begin, length, MADV_WILLNEED);  // asks the disk for all of it before the first page is waited for
+  // Not MADV_WILLNEED before it: that asks the disk for all at once, but fills the cache with small pages.
   if (::madvise(begin, length, MADV_POPULATE_READ) == 0 || errno == EFAULT) {
     // A page that cannot be read is told by the guard when it is needed.
     return;
@@ -180,8 +186,6 @@ void MappedFile::begin_copy() {
 void MappedFile::copy_part(std::size_t offset, std::size_t size) const {
   if (copy_ == nullptr || offset >= size_) return;
   size = std::min(size, size_ - offset);
-  const auto [first, length] = page_range(offset, size, size_);
-  ::madvise(const_cast<std::byte*>(data_) + first, length, MADV_WILLNEED);
   std::memcpy(copy_ + offset, data_ + offset, size);
 }
 

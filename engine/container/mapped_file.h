@@ -28,6 +28,9 @@ class MappedFile {
   /// Part of the file that lies in the page cache, from samples spread over it, between 0 and 1. 1 also when the system
   /// does not tell: it tells only the owner of a file and who may write to it.
   double cached_part() const;
+  /// From now on what is not in the page cache yet is read into huge pages where the system can. They stay there for
+  /// whoever maps the file next. For a file that will be read as a whole: every look reads a huge page.
+  void prefer_huge_pages() const;
   /// Reads [offset, offset + size) into the page cache and maps it, so that nobody waits for it later.
   void read_ahead(std::size_t offset, std::size_t size) const;
   /// Keeps these bytes in memory. Throws hk::Error (kResource) with what the system allows.

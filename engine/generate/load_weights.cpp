@@ -78,6 +78,7 @@ bool wants_read_ahead(ModelReader& reader, const MachineMemory& memory) {
 
 void load_weights(ModelReader& reader, LoadMode mode, ReadAhead read_ahead, const MachineMemory& memory,
                   ThreadPool& pool, const LoadControl& control) {
+  for (const MappedFile* file : reader.mapped_files()) file->prefer_huge_pages();
   Pieces pieces(reader.mapped_files(), pool, control);
   switch (mode) {
     case LoadMode::kMap:
