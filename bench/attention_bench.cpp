@@ -1,9 +1,10 @@
 // Attention over KV pages: decoding (one new position) and reading a prompt (128 positions), at several depths.
 //
-// Google Benchmark: each case is a fixed loop and the figures of interest are rates. of_read and of_f32 are fractions
-// of the roofline probe's peaks, which are taken once at the start; for a machine that is not quiet use
-// --benchmark_repetitions with --benchmark_enable_random_interleaving. Bytes are those of the visible keys and values,
-// counted once a query block; multiply-accumulates are those of scores and weighted values.
+// Google Benchmark: each case is a fixed loop and the figures of interest are rates. of_read, of_f32 and of_int8 are
+// fractions of what the level's own loops reach: these run for a moment before and after each case, so that a machine
+// whose speed changes is compared with itself; use --benchmark_repetitions besides. Bytes are those of the visible keys
+// and values, counted once a query block; multiply-accumulates are those of scores and weighted values. With q8_0 a
+// weighted value takes two integer products (kernels/isa/attention_int8.h): of_int8 can reach two thirds.
 //
 // Work is cut as models/attend does it: a task is one KV head and a block of 32 queries that share its pages. Caches of
 // several layers lie one behind the other and take turns, so that decoding reads memory and not the last-level cache.
@@ -11,6 +12,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -46,9 +49,10 @@ struct Shape {
   std::size_t depth = 0;  ///< positions
   std::size_t rows = 0;   ///< new positions, the last ones of `depth`
 
-  std::size_t page_bytes() const { return kKvPage * head_size * kernels::kv_type_bytes(type); }
+  std::size_t key_bytes() const { return kernels::key_page_bytes(type, head_size); }
+  std::size_t page_bytes() const { return key_bytes() + kernels::value_page_bytes(type, head_size); }
   std::size_t pages() const { return (depth + kKvPage - 1) / kKvPage; }
-  std::size_t layer_bytes() const { return kKvHeads * pages() * 2 * page_bytes(); }
+  std::size_t layer_bytes() const { return kKvHeads * pages() * page_bytes(); }
   std::size_t rows_a_block() const { return std::max<std::size_t>(1, kQueriesABlock / group); }
   std::size_t blocks() const { return (rows + rows_a_block() - 1) / rows_a_block(); }
 };
@@ -67,13 +71,13 @@ class KvMemory {
       memory_ = {};
       memory_ = engine::AlignedBuffer<std::uint8_t>(bytes, "keys and values");
     }
-    std::vector<std::uint8_t> pattern(2 * shape.page_bytes());
+    std::vector<std::uint8_t> pattern(shape.page_bytes());
     std::vector<float> x(shape.head_size);
     kernels::SampleRandom random(3);
     for (std::size_t p = 0; p < kKvPage; ++p) {
       for (float& v : x) v = random.between(-1, 1);
       table_.store_key(x.data(), shape.head_size, shape.type, p, pattern.data());
-      table_.store_value(x.data(), shape.head_size, shape.type, p, pattern.data() + shape.page_bytes());
+      table_.store_value(x.data(), shape.head_size, shape.type, p, pattern.data() + shape.key_bytes());
     }
     for (std::size_t at = 0; at < bytes; at += pattern.size())
       std::memcpy(memory_.data() + at, pattern.data(), pattern.size());
@@ -81,9 +85,10 @@ class KvMemory {
     type_ = shape.type;
     head_size_ = shape.head_size;
   }
+  const std::uint8_t* data() const { return memory_.data(); }
+  std::size_t bytes() const { return memory_.bytes(); }
   const std::uint8_t* keys(const Shape& shape, std::size_t layer, std::size_t head, std::size_t page) const {
-    return memory_.data() + layer % layers_ * shape.layer_bytes() +
-           (head * shape.pages() + page) * 2 * shape.page_bytes();
+    return memory_.data() + layer % layers_ * shape.layer_bytes() + (head * shape.pages() + page) * shape.page_bytes();
   }
 
  private:
@@ -110,8 +115,10 @@ struct Scratch {
     for (auto* values : {&max, &sum, &page_max, &page_sum}) values->resize(n);
     first.resize(n);
     last.resize(n);
+    kernel = engine::AlignedBuffer<std::byte>(kernels::attend_scratch_bytes(shape.type, shape.head_size), "scores");
   }
   engine::AlignedBuffer<float> q, acc, page_acc;
+  engine::AlignedBuffer<std::byte> kernel;
   std::vector<const float*> q_rows;
   std::vector<float*> page_rows;
   std::vector<float> max, sum, page_max, page_sum;
@@ -131,18 +138,45 @@ void attend_block(const kernels::KernelTable& table, const Shape& shape, const K
       s.last[i] = static_cast<std::uint16_t>(visible < begin ? 0 : std::min(visible - begin, kKvPage));
     }
     const std::uint8_t* keys = memory.keys(shape, layer, head, page);
-    table.attend_page({keys, keys + shape.page_bytes(), shape.type, shape.head_size, shape.head_size, n,
-                       s.q_rows.data(), s.first.data(), s.last.data(), 0.0F, nullptr, nullptr, s.page_max.data(),
-                       s.page_sum.data(), s.page_rows.data()});
+    table.attend_page({keys, keys + shape.key_bytes(), shape.type, shape.head_size, shape.head_size, n, s.q_rows.data(),
+                       s.first.data(), s.last.data(), 0.0F, nullptr, nullptr, s.page_max.data(), s.page_sum.data(),
+                       s.page_rows.data(), s.kernel.data()});
     for (std::size_t i = 0; i < n; ++i)
       table.attend_merge(&s.max[i], &s.sum[i], s.acc.data() + i * shape.head_size, s.page_max[i], s.page_sum[i],
                          s.page_rows[i], shape.head_size);
   }
 }
 
+/// What the machine does around a case; rates in 10^9 a second, of all threads together.
+struct Rates {
+  double read = 0, f32 = 0, int8 = 0;
+};
+
+Rates measure_rates(const kernels::KernelTable& table, const KvMemory& memory, engine::ThreadPool& pool) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::uint64_t kRounds = 100000;
+  const auto threads = static_cast<std::size_t>(pool.threads());
+  const auto rate = [&](const auto& work) {  // work(worker's part) -> its amount
+    std::atomic<std::uint64_t> done{0};
+    const auto start = Clock::now();
+    pool.run(threads, [&](std::size_t part, int) { done += work(part); });
+    return static_cast<double>(done) / 1e9 / std::chrono::duration<double>(Clock::now() - start).count();
+  };
+  Rates rates;
+  rates.f32 = rate([&](std::size_t) { return table.probe.f32_fma(kRounds); });
+  rates.int8 = rate([&](std::size_t) { return table.probe.int8_dot(kRounds); });
+  const std::size_t bytes = memory.bytes() / threads / kernels::kProbeReadUnit * kernels::kProbeReadUnit;
+  rates.read = rate([&](std::size_t part) {
+    benchmark::DoNotOptimize(table.probe.read(memory.data() + part * bytes, bytes));
+    return bytes;
+  });
+  return rates;
+}
+
 void run(benchmark::State& state, const kernels::KernelTable& table, const Shape& shape, KvMemory& memory,
-         engine::ThreadPool& pool, const engine::Peaks& peaks) {
+         engine::ThreadPool& pool) {
   memory.prepare(shape);
+  const Rates before = measure_rates(table, memory, pool);
   std::vector<Scratch> scratch;
   for (int worker = 0; worker < pool.threads(); ++worker) scratch.emplace_back(shape);
   const std::size_t blocks = shape.blocks();
@@ -156,6 +190,7 @@ void run(benchmark::State& state, const kernels::KernelTable& table, const Shape
     ++layer;
     benchmark::ClobberMemory();
   }
+  const Rates after = measure_rates(table, memory, pool);
   double visible = 0, read = 0;  // positions: over all queries of a KV head, and over its blocks
   for (std::size_t row = 0; row < shape.rows; ++row) visible += static_cast<double>(shape.depth - row);
   for (std::size_t block = 0; block < blocks; ++block)
@@ -163,12 +198,15 @@ void run(benchmark::State& state, const kernels::KernelTable& table, const Shape
   const double runs = static_cast<double>(state.iterations());
   const double wide = static_cast<double>(kKvHeads * shape.head_size * 2);  // keys and values of all heads
   const double macs = visible * wide * static_cast<double>(shape.group) * runs;
-  const double bytes = read * wide * static_cast<double>(kernels::kv_type_bytes(shape.type)) * runs;
+  const double bytes =
+      read * wide * static_cast<double>(shape.page_bytes()) / static_cast<double>(kKvPage * shape.head_size * 2) * runs;
   using benchmark::Counter;
   state.counters["GB/s"] = Counter(bytes / 1e9, Counter::kIsRate);
   state.counters["GMAC/s"] = Counter(macs / 1e9, Counter::kIsRate);
-  state.counters["of_read"] = Counter(bytes / 1e9 / peaks.read.median, Counter::kIsRate);
-  state.counters["of_f32"] = Counter(macs / 1e9 / peaks.f32_fma.median, Counter::kIsRate);
+  state.counters["of_read"] = Counter(bytes / 1e9 / ((before.read + after.read) / 2), Counter::kIsRate);
+  state.counters["of_f32"] = Counter(macs / 1e9 / ((before.f32 + after.f32) / 2), Counter::kIsRate);
+  if (shape.type == KvType::kQ8_0)
+    state.counters["of_int8"] = Counter(macs / 1e9 / ((before.int8 + after.int8) / 2), Counter::kIsRate);
 }
 
 int run_all(int argc, char** argv) {
@@ -182,7 +220,7 @@ int run_all(int argc, char** argv) {
   benchmark::AddCustomContext("kernels", std::string(table.level));
   benchmark::AddCustomContext("roofline", roofline_json(roofline).dump());
   KvMemory memory(table, std::max(kColdBytes, 4 * engine::last_level_cache_bytes(topology)));
-  for (const KvType type : {KvType::kF16, KvType::kF32}) {
+  for (const KvType type : kernels::kKvTypes) {
     for (const std::size_t head_size : {64, 128}) {
       for (const std::size_t group : {1, 4, 8}) {
         for (const std::size_t depth : {256, 1024, 4096, 16384}) {
@@ -190,13 +228,11 @@ int run_all(int argc, char** argv) {
             for (engine::ThreadPool* pool : {&one, &all}) {
               if (pool == &all && all.threads() == 1) continue;
               const Shape shape{type, head_size, group, depth, prompt ? kPromptRows : 1};
-              const engine::Peaks& peaks = pool == &one ? roofline.one : roofline.all;
               const std::string name =
                   fmt::format("{}/{}/head:{}/group:{}/depth:{}/threads:{}", prompt ? "prompt" : "decode",
-                              type == KvType::kF16 ? "f16" : "f32", head_size, group, depth, pool->threads());
-              benchmark::RegisterBenchmark(name.c_str(), [&table, shape, &memory, pool,
-                                                          &peaks](benchmark::State& state) {
-                run(state, table, shape, memory, *pool, peaks);
+                              kernels::kv_type_name(type), head_size, group, depth, pool->threads());
+              benchmark::RegisterBenchmark(name.c_str(), [&table, shape, &memory, pool](benchmark::State& state) {
+                run(state, table, shape, memory, *pool);
               })->UseRealTime();
             }
           }

@@ -20,6 +20,7 @@
 #include "cli/bench/table.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/kv_option.h"
 #include "cli/model_options.h"
 #include "cli/streams.h"
 #include "cli/text.h"
@@ -38,7 +39,7 @@ struct Options {
   std::optional<std::string> memory_limit;
   LoadOptions load;
   ProfileOptions profile;
-  std::string kv = "f16", kernels, format = "md";
+  std::string kv{kUsualKv}, kernels, format = "md";
   std::size_t repetitions = 5;
   double delay = 0;
   bool no_warmup = false;
@@ -47,13 +48,6 @@ struct Options {
 std::vector<std::size_t> counts(const std::optional<std::string>& text, const char* option,
                                 std::vector<std::size_t> usual) {
   return text ? parse_counts(*text, option) : usual;
-}
-
-kernels::KvType kv_type(const std::string& name) {
-  for (const kernels::KvType type : {kernels::KvType::kF16, kernels::KvType::kF32}) {
-    if (kv_name(type) == name) return type;
-  }
-  throw Error(fmt::format("--kv: '{}' is no cache type; there are f16 and f32", name), ErrorKind::kUsage);
 }
 
 const kernels::KernelTable& level(const std::string& name) {
@@ -134,7 +128,7 @@ std::vector<BenchSetting> settings(const Options& options, int usual_threads) {
           for (const std::size_t batch : counts(options.threads_batch, "-tb", {threads})) {
             for (std::size_t file = 0; file < options.files.size(); ++file)
               all.push_back(
-                  {file, check_threads(threads, "-t"), check_threads(batch, "-tb"), kv_type(kv), chunk, table});
+                  {file, check_threads(threads, "-t"), check_threads(batch, "-tb"), parse_kv(kv), chunk, table});
           }
         }
       }
@@ -265,7 +259,7 @@ void add_bench_command(CLI::App& app) {
   command->add_option("-b,--batch-size", options->chunks, "Prompt tokens of one forward call; default: 512");
   command->add_option("-t,--threads", options->threads, "Threads; default: as for every other command");
   command->add_option("--tb,--threads-batch", options->threads_batch, "Threads for prompts; default: as -t");
-  command->add_option("--kv", options->kv, "Types of the key/value cache: f16, f32")->capture_default_str();
+  command->add_option("--kv", options->kv, kv_help() + ", or several: f16,q8_0")->capture_default_str();
   command->add_option("--kernels", options->kernels, "Kernel levels; default: the one in use");
   command->add_option("-r,--repetitions", options->repetitions, "Repetitions of each test")
       ->check(CLI::Range(1, 100000))

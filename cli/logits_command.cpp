@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/kv_option.h"
 #include "cli/model_options.h"
 #include "cli/progress.h"
 #include "engine/container/atomic_file.h"
@@ -38,7 +39,7 @@ struct Options {
   std::string out;
   std::optional<std::size_t> context;
   std::size_t batch = 256;
-  std::string kv = "f16";
+  std::string kv{kUsualKv};
   std::optional<int> threads;
   std::optional<std::string> memory_limit;
   LoadOptions load;
@@ -113,7 +114,7 @@ void run_logits(const Options& options) {
   for (const std::string& remark : model->info().remarks) fmt::print(stderr, "hk-run: {}: {}\n", options.file, remark);
 
   const std::size_t context = options.context ? *options.context : list.context.value_or(list.ids.size());
-  const engine::SequenceOptions how{context, options.kv == "f32" ? kernels::KvType::kF32 : kernels::KvType::kF16};
+  const engine::SequenceOptions how{context, parse_kv(options.kv)};
   // Positions beyond the list are never filled.
   const std::size_t most_rows = std::min(options.batch, list.ids.size());
   plan_model_memory(*model, *reader,
@@ -155,9 +156,7 @@ void add_logits_command(CLI::App& app) {
   command->add_option("--batch", options->batch, "Tokens given to the model at a time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  command->add_option("--kv", options->kv, "Number format of the key/value cache")
-      ->check(CLI::IsMember({"f16", "f32"}))
-      ->capture_default_str();
+  command->add_option("--kv", options->kv, kv_help())->capture_default_str();
   command->add_option("-t,--threads", options->threads, "Threads (default: the physical fast cores)")
       ->check(CLI::Range(1, 1024));
   command->add_option("--mem-limit", options->memory_limit, "Private memory at most, such as 8G");

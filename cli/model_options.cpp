@@ -22,11 +22,6 @@ namespace {
 // For a file that does not say what it was trained with.
 constexpr std::size_t kContextWhenUnknown = 4096;
 
-kernels::KvType parse_kv(const std::string& name) {
-  if (name == "f16") return kernels::KvType::kF16;
-  if (name == "f32") return kernels::KvType::kF32;
-  throw Error(fmt::format("--kv: '{}' is no cache type; there are f16 and f32", name), ErrorKind::kUsage);
-}
 
 }  // namespace
 
@@ -42,7 +37,7 @@ void ModelOptions::add_to(CLI::App& command) {
       ->group(kGroup);
   load.add_to(command);
   command.add_flag("--memory-plan", show_plan, "Say on stderr what memory the model will take")->group(kGroup);
-  command.add_option("--kv", kv, "Type of the key/value cache: f16 or f32")->capture_default_str()->group(kGroup);
+  command.add_option("--kv", kv, kv_help())->capture_default_str()->group(kGroup);
 }
 
 void ModelOptions::add_memory_limit_to(CLI::App& command) {

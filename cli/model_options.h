@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/kv_option.h"
 #include "cli/load_options.h"
 #include "engine/container/model_reader.h"
 #include "engine/generate/generator.h"
@@ -31,7 +32,7 @@ struct ModelOptions {
   std::optional<std::string> memory_limit;
   bool show_plan = false;
   LoadOptions load;
-  std::string kv = "f16";
+  std::string kv{kUsualKv};
 
   void add_to(CLI::App& command);
   /// --mem-limit, for commands that run one sequence; others have their own.

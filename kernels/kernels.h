@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "kernels/activation.h"
+#include "kernels/kv_type.h"
 #include "kernels/quant/format.h"
 
 namespace hk::kernels {
@@ -36,21 +37,21 @@ struct MatmulArgs {
 };
 using MatmulFn = void (*)(const MatmulArgs& args);
 
-/// Element type of the KV cache.
-enum class KvType : std::uint8_t { kF32, kF16 };
-constexpr std::size_t kv_type_bytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
-
-/// Positions in one KV page. Partial results are formed per page and merged in page order, so the order of additions is
-/// a function of the position alone.
-inline constexpr std::size_t kKvPage = 256;
-/// Keys of 16 neighbouring positions are interleaved: a K page of one head is [kKvPage / 16][head_size][16], so that
-/// positions are SIMD lanes. A V page of one head is [kKvPage][value_size].
-inline constexpr std::size_t kKeyGroup = 16;
+/// Queries that attention takes at a time; more are cut into chunks.
+inline constexpr std::size_t kQueryChunk = 32;
+/// Scratch memory of attend_page: rows of scores, and for q8_0 queries and weights as integers. Small enough for L2.
+static constexpr std::size_t attend_scratch_bytes(KvType type, std::size_t head_size) {
+  const std::size_t scores = kQueryChunk * kKvPage * sizeof(float);
+  if (type != KvType::kQ8_0) return scores;
+  const std::size_t blocks = (head_size + kKeyBlock - 1) / kKeyBlock;
+  const std::size_t digits = 2 * kKvPage, codes = blocks * (kKeyBlock + sizeof(float) + sizeof(std::int32_t));
+  return scores + kQueryChunk * (digits + codes + sizeof(float));
+}
 
 /// One page of one KV head against `n` query vectors that share it.
 struct AttendPageArgs {
-  const void* k;  ///< [kKvPage / 16][head_size][16]
-  const void* v;  ///< [kKvPage][value_size]
+  const void* k;  ///< a page as kernels/kv_type.h lays it out; unwritten positions may hold anything
+  const void* v;
   KvType type;
   std::size_t head_size;  ///< of queries and keys
   std::size_t value_size;
@@ -64,6 +65,7 @@ struct AttendPageArgs {
   float* max;                    ///< n results: largest score, -inf when nothing is visible
   float* sum;                    ///< n results: sum of exp(score - max)
   float* const* acc;             ///< n pointers to value_size floats: sum of exp(score - max) * v
+  void* scratch;                 ///< attend_scratch_bytes(type, head_size), 64-byte aligned
 };
 
 /// Loops that reach a level's peak, for the roofline probe (engine/runtime/roofline.h). Not used to compute anything.

@@ -14,8 +14,11 @@ namespace {
 
 // Queries that share one reading of a page: enough to hide the load of keys, few enough for their sums to stay in L1.
 constexpr std::size_t kQueriesABlock = 32;
-// Partial results of a split context may take this many floats (16 MiB); beyond, tasks walk their pages themselves.
-constexpr std::size_t kMaxPartials = std::size_t{4} << 20;
+// A context is split over the workers when there are fewer tasks than this for each of them: eight heads on two threads
+// would be even, but a core that is taken away would hold up an eighth of a long context.
+constexpr std::size_t kTasksAThread = 16;
+// Partial results for each worker in a round, at least: rounds end with a wait for the slowest.
+constexpr std::size_t kPagesAThread = 8;
 
 std::size_t first_visible(const AttentionSpec& spec, std::size_t position) {
   std::size_t first = 0;
@@ -35,10 +38,11 @@ std::size_t head_of(const AttentionSpec& spec, std::size_t kv_head, std::size_t 
 Attention::Attention(const ModelSpec& spec, const kernels::KernelTable& kernels, engine::ThreadPool& pool)
     : kernels_(kernels), pool_(pool) {
   std::size_t queries = kQueriesABlock;
-  std::size_t value_length = 0;
+  std::size_t value_length = 0, key_length = 0;
   for (const LayerSpec& layer : spec.layers) {
     if (layer.attention.heads == 0) continue;
     queries = std::max(queries, group_of(layer.attention));
+    key_length = std::max(key_length, layer.attention.key_length);
     value_length = std::max(value_length, layer.attention.value_length);
   }
   scratch_.resize(static_cast<std::size_t>(pool.most_threads()));
@@ -50,6 +54,8 @@ Attention::Attention(const ModelSpec& spec, const kernels::KernelTable& kernels,
     s.distance.resize(queries);
     s.page_acc.resize(queries);
     s.acc = engine::AlignedBuffer<float>(queries * value_length, "attention sums");
+    s.kernel = engine::AlignedBuffer<std::byte>(  // the type that needs most
+        kernels::attend_scratch_bytes(kernels::KvType::kQ8_0, key_length), "attention scores");
   }
 }
 
@@ -58,19 +64,22 @@ engine::StageWork Attention::work(const AttentionSpec& spec, std::span<const Seg
   for (const Segment& segment : segments) {
     if (segment.rows == 0) continue;
     const std::uint64_t width = spec.key_length + spec.value_length;
+    const kernels::KvType type = segment.sequence->kv_type();
     for (std::size_t r = 0; r < segment.rows; ++r) {
       const std::size_t position = segment.position + r;
       work.float_macs += (position + 1 - first_visible(spec, position)) * spec.heads * width;
     }
     const std::uint64_t seen = segment.position + segment.rows - first_visible(spec, segment.position);
-    work.bytes += seen * spec.kv_heads * width * kernels::kv_type_bytes(segment.sequence->kv_type());
+    const std::uint64_t page =
+        kernels::key_page_bytes(type, spec.key_length) + kernels::value_page_bytes(type, spec.value_length);
+    work.bytes += seen * spec.kv_heads * page / kKvPage;
   }
   return work;
 }
 
 std::size_t Attention::bytes() const {
   std::size_t bytes = partials_.bytes();
-  for (const Scratch& s : scratch_) bytes += s.acc.bytes();
+  for (const Scratch& s : scratch_) bytes += s.acc.bytes() + s.kernel.bytes();
   return bytes;
 }
 
@@ -117,6 +126,7 @@ void Attention::attend(const AttentionSpec& spec, const Block& block, std::size_
   args.max = max;
   args.sum = sum;
   args.acc = s.page_acc.data();
+  args.scratch = s.kernel.data();
   kernels_.attend_page(args);
 }
 
@@ -137,11 +147,11 @@ void Attention::merge(const AttentionSpec& spec, const Block& block, std::size_t
   }
 }
 
-void Attention::start(const AttentionSpec& spec, const Block& block, std::size_t kv_head, Scratch& s,
+void Attention::start(const AttentionSpec& spec, const Block& block, std::size_t kv_head, float* max, float* sum,
                       const Rows& out) const {
   const std::size_t group = group_of(spec);
-  std::fill_n(s.max.begin(), block.rows * group, -std::numeric_limits<float>::infinity());
-  std::fill_n(s.sum.begin(), block.rows * group, 0.0F);
+  std::fill_n(max, block.rows * group, -std::numeric_limits<float>::infinity());
+  std::fill_n(sum, block.rows * group, 0.0F);
   for (std::size_t r = 0; r < block.rows; ++r) {
     float* row = out[block.segment->first_row + block.row + r];
     for (std::size_t g = 0; g < group; ++g)
@@ -150,19 +160,19 @@ void Attention::start(const AttentionSpec& spec, const Block& block, std::size_t
 }
 
 /// Divides by the sum of the softmax, which a sink joins last.
-void Attention::finish(const AttentionSpec& spec, const Block& block, std::size_t kv_head, Scratch& s,
-                       const Rows& out) const {
+void Attention::finish(const AttentionSpec& spec, const Block& block, std::size_t kv_head, const float* max,
+                       const float* sum, const Rows& out) const {
   const std::size_t group = group_of(spec);
   for (std::size_t r = 0; r < block.rows; ++r) {
     float* row = out[block.segment->first_row + block.row + r];
     for (std::size_t g = 0; g < group; ++g) {
       const std::size_t i = r * group + g;
       const std::size_t head = head_of(spec, kv_head, g);
-      float factor = 1.0F / s.sum[i];
+      float factor = 1.0F / sum[i];
       if (spec.sinks != nullptr) {
-        const float top = std::max(s.max[i], spec.sinks[head]);
-        const float shrink = std::exp(s.max[i] - top);
-        factor = shrink / (s.sum[i] * shrink + std::exp(spec.sinks[head] - top));
+        const float top = std::max(max[i], spec.sinks[head]);
+        const float shrink = std::exp(max[i] - top);
+        factor = shrink / (sum[i] * shrink + std::exp(spec.sinks[head] - top));
       }
       kernels_.scale(row + head * spec.value_length, factor, spec.value_length);
     }
@@ -182,23 +192,22 @@ void Attention::run(const AttentionSpec& spec, std::span<const Segment> segments
     const Block& block = blocks_[blocks_.size() - 1 - task / spec.kv_heads];
     const std::size_t kv_head = task % spec.kv_heads;
     Scratch& s = scratch_[static_cast<std::size_t>(worker)];
-    start(spec, block, kv_head, s, out);
+    start(spec, block, kv_head, s.max.data(), s.sum.data(), out);
     const PageRange pages = pages_of(spec, block);
     for (std::size_t page = pages.begin; page < pages.end; ++page) {
       attend(spec, block, kv_head, page, q, s, s.acc.data(), s.page_max.data(), s.page_sum.data());
       merge(spec, block, kv_head, page, s.acc.data(), s.page_max.data(), s.page_sum.data(), s.max.data(), s.sum.data(),
             out);
     }
-    finish(spec, block, kv_head, s, out);
+    finish(spec, block, kv_head, s.max.data(), s.sum.data(), out);
   });
 }
 
-/// With fewer tasks than workers could use, spreads (block, head, page) over them. False: not worth it, or too much
-/// memory.
+/// With few tasks for each worker, spreads (block, head, page) over them. False: not worth it.
 bool Attention::run_by_pages(const AttentionSpec& spec, const Rows& q, const Rows& out) {
   const std::size_t threads = static_cast<std::size_t>(pool_.threads());
   const std::size_t heads = spec.kv_heads;
-  if (threads == 1 || blocks_.size() * heads >= threads * 4) return false;
+  if (threads == 1 || blocks_.size() * heads >= threads * kTasksAThread) return false;
   first_task_.clear();
   first_task_.push_back(0);
   std::size_t queries = 0;
@@ -208,39 +217,57 @@ bool Attention::run_by_pages(const AttentionSpec& spec, const Rows& q, const Row
     queries = std::max(queries, block.rows * group_of(spec));
   }
   const std::size_t tasks = first_task_.back();
+  if (tasks <= blocks_.size() * heads) return false;
   const std::size_t floats_a_task = queries * (spec.value_length + 2);
-  if (tasks <= blocks_.size() * heads || tasks > kMaxPartials / floats_a_task) return false;
-  if (tasks * floats_a_task > partials_.size())  // grows with the context: by doubling, so that tokens rarely allocate
-    partials_ =
-        engine::AlignedBuffer<float>(std::min(kMaxPartials, 2 * tasks * floats_a_task), "attention partial sums");
+  const std::size_t least = threads * kPagesAThread * floats_a_task;
+  if (partials_.size() < least)  // once for a model: what it needs does not depend on the context
+    partials_ = engine::AlignedBuffer<float>(std::max(least, kPartialBytes / sizeof(float)), "attention partial sums");
+  if (running_.size() < 2 * queries * blocks_.size() * heads) running_.resize(2 * queries * blocks_.size() * heads);
+  const std::size_t round = partials_.size() / floats_a_task;
+  for (std::size_t begin = 0; begin < tasks; begin += round) {
+    const std::size_t end = std::min(tasks, begin + round);
+    attend_tasks(spec, begin, end, queries, q);
+    merge_tasks(spec, begin, end, queries, out);
+  }
+  return true;
+}
 
-  const auto place = [&](std::size_t task) { return partials_.data() + task * floats_a_task; };
-  pool_.run(tasks, [&](std::size_t task, int worker) {
-    const std::size_t b =
-        static_cast<std::size_t>(std::upper_bound(first_task_.begin(), first_task_.end(), task) - first_task_.begin()) -
-        1;
+/// Partial results of the tasks from `begin` on: each has max, sum and acc of `queries` queries.
+void Attention::attend_tasks(const AttentionSpec& spec, std::size_t begin, std::size_t end, std::size_t queries,
+                             const Rows& q) {
+  pool_.run(end - begin, [&](std::size_t i, int worker) {
+    const std::size_t task = begin + i;
+    const auto after = std::upper_bound(first_task_.begin(), first_task_.end(), task);
+    const std::size_t b = static_cast<std::size_t>(after - first_task_.begin()) - 1;
     const PageRange pages = pages_of(spec, blocks_[b]);
     const std::size_t in_block = task - first_task_[b];
     const std::size_t kv_head = in_block / (pages.end - pages.begin);
     const std::size_t page = pages.begin + in_block % (pages.end - pages.begin);
-    float* partial = place(task);
+    float* partial = partials_.data() + i * queries * (spec.value_length + 2);
     attend(spec, blocks_[b], kv_head, page, q, scratch_[static_cast<std::size_t>(worker)], partial + 2 * queries,
            partial, partial + queries);
   });
-  pool_.run(blocks_.size() * heads, [&](std::size_t task, int worker) {
-    const std::size_t b = task / heads;
-    const std::size_t kv_head = task % heads;
+}
+
+/// Folds them into the running results in page order.
+void Attention::merge_tasks(const AttentionSpec& spec, std::size_t begin, std::size_t end, std::size_t queries,
+                            const Rows& out) {
+  pool_.run(blocks_.size() * spec.kv_heads, [&](std::size_t i, int) {
+    const std::size_t b = i / spec.kv_heads;
+    const std::size_t kv_head = i % spec.kv_heads;
     const PageRange pages = pages_of(spec, blocks_[b]);
-    Scratch& s = scratch_[static_cast<std::size_t>(worker)];
-    start(spec, blocks_[b], kv_head, s, out);
-    for (std::size_t page = pages.begin; page < pages.end; ++page) {
-      const float* partial = place(first_task_[b] + kv_head * (pages.end - pages.begin) + page - pages.begin);
-      merge(spec, blocks_[b], kv_head, page, partial + 2 * queries, partial, partial + queries, s.max.data(),
-            s.sum.data(), out);
+    const std::size_t first = first_task_[b] + kv_head * (pages.end - pages.begin);
+    const std::size_t last = first + (pages.end - pages.begin);
+    float* max = running_.data() + i * 2 * queries;
+    float* sum = max + queries;
+    if (begin <= first && first < end) start(spec, blocks_[b], kv_head, max, sum, out);
+    for (std::size_t task = std::max(begin, first); task < std::min(end, last); ++task) {
+      const float* partial = partials_.data() + (task - begin) * queries * (spec.value_length + 2);
+      merge(spec, blocks_[b], kv_head, pages.begin + task - first, partial + 2 * queries, partial, partial + queries,
+            max, sum, out);
     }
-    finish(spec, blocks_[b], kv_head, s, out);
+    if (begin < last && last <= end) finish(spec, blocks_[b], kv_head, max, sum, out);
   });
-  return true;
 }
 
 }  // namespace hk::models

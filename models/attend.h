@@ -3,7 +3,8 @@
 //
 // Layer: models. The order of additions is a function of positions alone: pages lie at absolute multiples of kKvPage,
 // so prompt, single tokens, any chunking and any number of workers give the same bits. With few rows and a long context
-// the pages of one task are spread over the workers first and merged, in the same order, afterwards.
+// the pages of all tasks are spread over the workers and merged, in the same order, afterwards; in rounds, so that
+// partial results take the same memory at any length.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +37,9 @@ class Attention {
   /// q: rows of heads * key_length, already scaled and rotated; out: rows of heads * value_length.
   void run(const AttentionSpec& spec, std::span<const Segment> segments, const Rows& q, const Rows& out);
 
+  /// Partial results of a split context take at most this, unless a few for each worker take more.
+  static constexpr std::size_t kPartialBytes = std::size_t{2} << 20;
+
   /// What `run` has to do at least, for a profile.
   engine::StageWork work(const AttentionSpec& spec, std::span<const Segment> segments) const;
 
@@ -56,6 +60,7 @@ class Attention {
     std::vector<std::int32_t> distance;
     std::vector<float*> page_acc;
     engine::AlignedBuffer<float> acc;
+    engine::AlignedBuffer<std::byte> kernel;
   };
   struct PageRange {
     std::size_t begin, end;
@@ -66,18 +71,22 @@ class Attention {
               Scratch& scratch, float* acc, float* max, float* sum) const;
   void merge(const AttentionSpec& spec, const Block& block, std::size_t kv_head, std::size_t page, const float* acc,
              const float* page_max, const float* page_sum, float* max, float* sum, const Rows& out) const;
-  void start(const AttentionSpec& spec, const Block& block, std::size_t kv_head, Scratch& scratch,
+  void start(const AttentionSpec& spec, const Block& block, std::size_t kv_head, float* max, float* sum,
              const Rows& out) const;
-  void finish(const AttentionSpec& spec, const Block& block, std::size_t kv_head, Scratch& scratch,
+  void finish(const AttentionSpec& spec, const Block& block, std::size_t kv_head, const float* max, const float* sum,
               const Rows& out) const;
   bool run_by_pages(const AttentionSpec& spec, const Rows& q, const Rows& out);
+  void attend_tasks(const AttentionSpec& spec, std::size_t begin, std::size_t end, std::size_t queries, const Rows& q);
+  void merge_tasks(const AttentionSpec& spec, std::size_t begin, std::size_t end, std::size_t queries, const Rows& out);
 
   const kernels::KernelTable& kernels_;
   engine::ThreadPool& pool_;
   std::vector<Scratch> scratch_;
   std::vector<Block> blocks_;
-  std::vector<std::size_t> first_task_;
+  std::vector<std::size_t>
+      first_task_;  ///< of each block, and the number of all: pages of its heads, one head after the other
   engine::AlignedBuffer<float> partials_;
+  std::vector<float> running_;  ///< max and sum of each (block, kv head) between rounds
 };
 
 }  // namespace hk::models

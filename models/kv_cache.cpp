@@ -15,7 +15,7 @@ using kernels::kKvPage;
 
 namespace {
 
-constexpr std::size_t kAlignment = 64;  // a cache line, so that a row of 16 keys is one load
+constexpr std::size_t kAlignment = 64;  // a cache line, so that a vector of keys is one load
 
 }  // namespace
 
@@ -31,13 +31,18 @@ KvPage::KvPage(std::size_t bytes) {
 KvPage::~KvPage() { std::free(memory_); }
 
 std::size_t kv_page_bytes(const KvSlot& slot, kernels::KvType type) {
-  return slot.heads * (slot.key_length + slot.value_length) * kKvPage * kernels::kv_type_bytes(type);
+  return slot.heads *
+         (kernels::key_page_bytes(type, slot.key_length) + kernels::value_page_bytes(type, slot.value_length));
 }
 
 KvSequence::KvSequence(const void* owner, const ModelSpec& spec, const engine::SequenceOptions& options)
     : owner_(owner), options_(options), has_state_(spec.state_floats != 0), recurrent_(spec.state_floats) {
   slots_.reserve(spec.kv_slots.size());
-  for (const KvSlot& slot : spec.kv_slots) slots_.push_back({slot, kv_page_bytes(slot, options.kv), 0, {}});
+  for (const KvSlot& slot : spec.kv_slots) {
+    const std::size_t keys = kernels::key_page_bytes(options.kv, slot.key_length);
+    const std::size_t values = kernels::value_page_bytes(options.kv, slot.value_length);
+    slots_.push_back({slot, keys, keys + values, kv_page_bytes(slot, options.kv), 0, {}});
+  }
 }
 
 std::uint64_t KvSequence::state_bytes() const {
@@ -107,32 +112,24 @@ void KvSequence::release_unseen(std::size_t next, std::size_t keep) {
   }
 }
 
-std::size_t KvSequence::key_offset(const Pages& slot, std::size_t head) const {
-  return head * (slot.shape.key_length + slot.shape.value_length) * kKvPage * kernels::kv_type_bytes(options_.kv);
-}
-
-std::size_t KvSequence::value_offset(const Pages& slot, std::size_t head) const {
-  return key_offset(slot, head) + slot.shape.key_length * kKvPage * kernels::kv_type_bytes(options_.kv);
-}
-
 const std::byte* KvSequence::keys(std::size_t slot, std::size_t head, std::size_t page) const {
   const Pages& pages = slots_[slot];
-  return pages.pages[page]->data() + key_offset(pages, head);
+  return pages.pages[page]->data() + head * pages.head_bytes;
 }
 
 const std::byte* KvSequence::values(std::size_t slot, std::size_t head, std::size_t page) const {
   const Pages& pages = slots_[slot];
-  return pages.pages[page]->data() + value_offset(pages, head);
+  return pages.pages[page]->data() + head * pages.head_bytes + pages.key_bytes;
 }
 
 std::byte* KvSequence::keys(std::size_t slot, std::size_t head, std::size_t page) {
   Pages& pages = slots_[slot];
-  return pages.pages[page]->data() + key_offset(pages, head);
+  return pages.pages[page]->data() + head * pages.head_bytes;
 }
 
 std::byte* KvSequence::values(std::size_t slot, std::size_t head, std::size_t page) {
   Pages& pages = slots_[slot];
-  return pages.pages[page]->data() + value_offset(pages, head);
+  return pages.pages[page]->data() + head * pages.head_bytes + pages.key_bytes;
 }
 
 }  // namespace hk::models

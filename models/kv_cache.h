@@ -1,8 +1,8 @@
 // Keys and values of one conversation: pages of kKvPage positions per layer, taken as the context fills, shared between
 // forks. Beside them the state of recurrent layers (models/recurrent_state.h).
 //
-// Layer: models. A page of a slot holds, head after head, the keys [kKvPage / 16][key_length][16] and the values
-// [kKvPage][value_length]. Pages are reference-counted; one that is shared is copied before it is written. Slots with a
+// Layer: models. A page of a slot holds, head after head, a page of keys and a page of values as kernels/kv_type.h lays
+// them out. Pages are reference-counted; one that is shared is copied before it is written. Slots with a
 // window drop pages that no later position can see, except for one page that allows going back a little.
 #pragma once
 
@@ -71,12 +71,12 @@ class KvSequence final : public engine::Sequence {
  private:
   struct Pages {
     KvSlot shape;
+    std::size_t key_bytes = 0;   ///< of one head's keys in a page; its values follow
+    std::size_t head_bytes = 0;  ///< of one head's keys and values
     std::size_t bytes = 0;       ///< of one page
     std::size_t first_kept = 0;  ///< pages before it were given back
     std::vector<std::shared_ptr<KvPage>> pages;
   };
-  std::size_t key_offset(const Pages& slot, std::size_t head) const;
-  std::size_t value_offset(const Pages& slot, std::size_t head) const;
 
   const void* owner_;
   engine::SequenceOptions options_;

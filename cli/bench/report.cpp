@@ -66,15 +66,15 @@ void add_setting(BenchRow& row, const BenchContext& context, const BenchFile& fi
   row.fields.push_back({"n_batch", integer(setting.chunk)});
   row.fields.push_back({"n_threads", std::int64_t{setting.threads}});
   row.fields.push_back({"n_threads_batch", std::int64_t{setting.threads_batch}});
-  row.fields.push_back({"type_k", std::string(kv_name(setting.kv))});
-  row.fields.push_back({"type_v", std::string(kv_name(setting.kv))});
+  row.fields.push_back({"type_k", std::string(kernels::kv_type_name(setting.kv))});
+  row.fields.push_back({"type_v", std::string(kernels::kv_type_name(setting.kv))});
 
   row.columns.push_back({"model", printable(file_name(file.path)), 20});
   row.columns.push_back({"type", model_type(file), 18});
   row.columns.push_back({"size", bytes_text(file.info.weight_bytes), 9});
   row.columns.push_back({"threads", threads_text(setting), 7});
   if (context.many_kernels) row.columns.push_back({"kernels", std::string(setting.kernels->level), 11});
-  if (context.many_kv) row.columns.push_back({"kv", std::string(kv_name(setting.kv)), 4});
+  if (context.many_kv) row.columns.push_back({"kv", std::string(kernels::kv_type_name(setting.kv)), 4});
   if (context.many_chunks) row.columns.push_back({"batch", fmt::format("{}", setting.chunk), 5});
 }
 
@@ -106,12 +106,10 @@ std::string_view verdict_word(const engine::PairedRatio& ratio) {
 
 std::string file_name(const std::string& path) { return std::filesystem::path(path).filename().string(); }
 
-std::string_view kv_name(kernels::KvType type) { return type == kernels::KvType::kF32 ? "f32" : "f16"; }
-
 std::string setting_name(const BenchContext& context, const BenchFile& file, const BenchSetting& setting) {
   std::string name = fmt::format("{}, {} threads", printable(file_name(file.path)), threads_text(setting));
   if (context.many_kernels) name += fmt::format(", {}", setting.kernels->level);
-  if (context.many_kv) name += fmt::format(", {} cache", kv_name(setting.kv));
+  if (context.many_kv) name += fmt::format(", {} cache", kernels::kv_type_name(setting.kv));
   if (context.many_chunks) name += fmt::format(", batch {}", setting.chunk);
   return name;
 }

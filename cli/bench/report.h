@@ -35,6 +35,5 @@ std::string verdict(const BenchResult& reference, const BenchResult& result, con
 std::string setting_name(const BenchContext& context, const BenchFile& file, const BenchSetting& setting);
 /// The folder is left out.
 std::string file_name(const std::string& path);
-std::string_view kv_name(kernels::KvType type);
 
 }  // namespace hk::cli

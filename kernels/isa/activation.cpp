@@ -1,39 +1,9 @@
 // Activation quantization of one ISA level (records of kernels/activation.h).
 #include "kernels/isa/level.h"
-#include "kernels/isa/vec.h"
+#include "kernels/isa/quantize.h"
 
 namespace hk::kernels {
 namespace {
-
-/// Quantizes `n` values (a multiple of 16) to codes under one scale, which it returns. A NaN or infinity anywhere makes
-/// the scale NaN, so that it shows in the results instead of vanishing.
-HK_INLINE float quantize_group(const float* x, int n, std::int8_t* codes) {
-  vf largest{}, poison{};
-  for (int i = 0; i < n; i += W) {
-    const vf v = load_f(x + i);
-    largest = max_f(abs_f(v), largest);
-    poison += v * 0.0f;
-  }
-  const float peak = max_lanes(largest);
-  const float poisoned = sum_lanes(poison);
-  // below 2^-110 the reciprocal is no longer safe and the values no longer matter
-  const bool zero = !(peak > 0x1p-110f);
-  const float inverse = zero ? 0.0f : 127.0f / peak;
-  vf along{}, squares{};
-  for (int i = 0; i < n; i += W) {
-    // the values are brought near 1 first: their products cannot overflow or vanish
-    const vf scaled = load_f(x + i) * inverse;
-    const vf rounded = round_even(scaled);
-    const vf kept = select(abs_f(rounded) <= 127.0f, rounded, vf{});
-    along = fma(scaled, kept, along);
-    squares = fma(kept, kept, squares);
-    const vi code = __builtin_convertvector(kept, vi);
-    for (int lane = 0; lane < W; ++lane) codes[i + lane] = static_cast<std::int8_t>(code[lane]);
-  }
-  if (zero) return poisoned;
-  if (n > 32) return peak / 127.0f + poisoned;
-  return peak / 127.0f * (sum_lanes(along) / sum_lanes(squares)) + poisoned;
-}
 
 HK_INLINE int sum_codes(const std::int8_t* codes, int n) {
   int sum = 0;

@@ -1,150 +1,67 @@
-// Attention of one ISA level: one KV page against the queries that share its head, and the merge of partial results.
+// Attention of one ISA level: writing keys and values into pages, one page against the queries that share its head, and
+// the merge of partial results.
 //
-// Keys are interleaved by 16 positions, so scores have positions as lanes and need no horizontal sum; values are summed
-// with the value's dimensions as lanes. Sums over dimensions and over positions run in order, whatever the number of
-// queries.
+// Positions are lanes of scores and dimensions are lanes of values, so nothing needs a horizontal sum
+// (kernels/kv_type.h).
+#include "kernels/isa/attention_float.h"
+#include "kernels/isa/attention_int8.h"
 #include "kernels/isa/level.h"
-#include "kernels/isa/math.h"
 
 namespace hk::kernels {
 namespace {
 
-inline constexpr int kParts = static_cast<int>(kKeyGroup) / W;  // vectors for 16 positions
-inline constexpr int kQueries = 4;  // queries handled together: each K and V value is converted once
-inline constexpr float kNothing = -__builtin_inff();
+HK_INLINE std::uint16_t upper_half(float x) { return static_cast<std::uint16_t>(as_i(set_f(x))[0] >> 16 & 0xFFFF); }
 
 template <KvType kType>
-HK_INLINE vf load_kv(const void* base, std::size_t index) {
-  if constexpr (kType == KvType::kF32) {
-    return load_f(static_cast<const float*>(base) + index);
-  } else {
-    return load_half(static_cast<const std::uint16_t*>(base) + index);
-  }
-}
-
-/// The `count` < W values at `index`, zeros behind them.
-template <KvType kType>
-HK_INLINE vf load_kv_first(const void* base, std::size_t index, int count) {
-  if constexpr (kType == KvType::kF32) {
-    return load_first(static_cast<const float*>(base) + index, count);
-  } else {
-    alignas(64) std::uint16_t words[W] = {};
-    for (int i = 0; i < count; ++i) words[i] = static_cast<const std::uint16_t*>(base)[index + i];
-    return load_half(words);
-  }
-}
-
-/// Scores of N queries against the G key groups from `group` on.
-template <KvType kType, int N, int G>
-HK_INLINE void score_groups(const AttendPageArgs& args, const float* const* q, std::size_t group,
-                            float (*scores)[kKvPage]) {
-  vf sum[N][G][kParts] = {};
-  const std::size_t span = args.head_size * kKeyGroup;
-  for (std::size_t d = 0; d < args.head_size; ++d) {
-    for (int g = 0; g < G; ++g) {
-      for (int part = 0; part < kParts; ++part) {
-        const vf k = load_kv<kType>(args.k, (group + g) * span + d * kKeyGroup + part * W);
-        for (int i = 0; i < N; ++i) sum[i][g][part] = fma(set_f(q[i][d]), k, sum[i][g][part]);
-      }
-    }
-  }
-  for (int i = 0; i < N; ++i) {
-    for (int g = 0; g < G; ++g) {
-      for (int part = 0; part < kParts; ++part)
-        store_f(&scores[i][(group + g) * kKeyGroup + part * W], sum[i][g][part]);
-    }
-  }
-}
-
-/// Soft cap, position bias, mask, then exp(score - max) in place. `from`, `to`: positions covered, multiples of 16.
-HK_INLINE void exponentials(const AttendPageArgs& args, std::size_t query, std::size_t from, std::size_t to,
-                            float* scores) {
-  const std::size_t first = args.first[query], last = args.last[query];
-  if (args.softcap > 0) {
-    for (std::size_t j = from; j < to; j += W)
-      store_f(scores + j, tanh_f(load_f(scores + j) / args.softcap) * args.softcap);
-  }
-  if (args.slope != nullptr) {
-    for (std::size_t j = first; j < last; ++j) {
-      scores[j] += args.slope[query] * static_cast<float>(args.distance[query] + static_cast<std::int32_t>(j));
-    }
-  }
-  for (std::size_t j = from; j < to && j < first; ++j) scores[j] = kNothing;
-  for (std::size_t j = last > from ? last : from; j < to; ++j) scores[j] = kNothing;
-  vf largest = set_f(kNothing);
-  for (std::size_t j = from; j < to; j += W) largest = max_f(load_f(scores + j), largest);
-  const float max = max_lanes(largest);
-  if (!(max > kNothing)) {  // nothing visible (or only NaN: let it through below)
-    bool visible = false;
-    for (std::size_t j = first; j < last; ++j) visible = visible || scores[j] != kNothing;
-    if (!visible) {
-      args.max[query] = kNothing;
-      args.sum[query] = 0;
-      for (std::size_t j = from; j < to; ++j) scores[j] = 0;
-      return;
-    }
-  }
-  vf sum{};
-  for (std::size_t j = from; j < to; j += W) {
-    const vf e = exp_f(load_f(scores + j) - max);
-    store_f(scores + j, e);
-    sum = sum + e;
-  }
-  args.max[query] = max;
-  args.sum[query] = sum_lanes(sum);
-}
-
-/// acc = sum over positions of weight * value, for N queries and C vectors of dimensions (or the last `count` < W
-/// ones).
-template <KvType kType, int N, int C>
-HK_INLINE void weigh_values(const AttendPageArgs& args, float* const* out, std::size_t from, std::size_t to,
-                            std::size_t dim, int count, const float (*scores)[kKvPage]) {
-  vf acc[N][C] = {};
-  for (std::size_t j = from; j < to; ++j) {
-    for (int c = 0; c < C; ++c) {
-      const std::size_t index = j * args.value_size + dim + c * W;
-      const vf v = count == W ? load_kv<kType>(args.v, index) : load_kv_first<kType>(args.v, index, count);
-      for (int i = 0; i < N; ++i) acc[i][c] = fma(set_f(scores[i][j]), v, acc[i][c]);
-    }
-  }
-  for (int i = 0; i < N; ++i) {
-    for (int c = 0; c < C; ++c) store_some(out[i] + dim + c * W, acc[i][c], count);
-  }
-}
-
-template <KvType kType, int N>
-HK_INLINE void attend_queries(const AttendPageArgs& args, std::size_t query) {
-  std::size_t first = kKvPage, last = 0;
-  for (int i = 0; i < N; ++i) {
-    if (args.first[query + i] >= args.last[query + i]) continue;
-    if (args.first[query + i] < first) first = args.first[query + i];
-    if (args.last[query + i] > last) last = args.last[query + i];
-  }
-  alignas(64) float scores[N][kKvPage];
-  const std::size_t from = first / kKeyGroup * kKeyGroup;
-  const std::size_t to = first >= last ? from : round_up(last, kKeyGroup);
-  const float* const* q = args.q + query;
-  constexpr int G = 4 / N > 0 ? 4 / N : 1;  // four independent sums hide the latency of the multiply-add
-  std::size_t group = from / kKeyGroup;
-  for (; group + G <= to / kKeyGroup; group += G) score_groups<kType, N, G>(args, q, group, scores);
-  for (; group < to / kKeyGroup; ++group) score_groups<kType, N, 1>(args, q, group, scores);
-  for (int i = 0; i < N; ++i) exponentials(args, query + i, from, to, scores[i]);
-  float* const* out = args.acc + query;
-  std::size_t dim = 0;
-  for (; dim + 4 * W <= args.value_size; dim += 4 * W)
-    weigh_values<kType, N, 4>(args, out, first, last, dim, W, scores);
-  for (; dim + W <= args.value_size; dim += W) weigh_values<kType, N, 1>(args, out, first, last, dim, W, scores);
-  if (dim < args.value_size) {
-    weigh_values<kType, N, 1>(args, out, first, last, dim, static_cast<int>(args.value_size - dim), scores);
-  }
+HK_INLINE void store_key_words(const float* k, std::size_t head_size, std::size_t position, std::uint16_t* page) {
+  const std::size_t base = position / kKeyGroup * kKeyGroup * head_size + position % kKeyGroup;
+  for_lanes(head_size, [&](std::size_t d, int count) HK_LAMBDA_INLINE {
+    alignas(64) std::uint16_t words[W];
+    to_words<kType>(words, load_some(k + d, count));
+    for (int i = 0; i < count; ++i) page[base + (d + i) * kKeyGroup] = words[i];
+  });
 }
 
 template <KvType kType>
-void attend(const AttendPageArgs& args) {
-  std::size_t i = 0;
-  for (; i + kQueries <= args.n; i += kQueries) attend_queries<kType, kQueries>(args, i);
-  for (; i + 2 <= args.n; i += 2) attend_queries<kType, 2>(args, i);
-  for (; i < args.n; ++i) attend_queries<kType, 1>(args, i);
+HK_INLINE void store_value_words(const float* v, std::size_t value_size, std::size_t position, std::uint16_t* page) {
+  for_lanes(value_size, [&](std::size_t d, int count) HK_LAMBDA_INLINE {
+    alignas(64) std::uint16_t words[W];
+    to_words<kType>(words, load_some(v + d, count));
+    for (int i = 0; i < count; ++i) page[position * value_size + d + i] = words[i];
+  });
+}
+
+/// `n` of `size` values (the rest counts as zeros) as codes and a scale.
+HK_INLINE std::uint16_t quantize_block(const float* x, std::size_t n, std::size_t size, float* padded,
+                                       std::int8_t* codes) {
+  copy_padded(padded, x, n, size);
+  return upper_half(quantize_short_scale(padded, static_cast<int>(size), codes));
+}
+
+HK_INLINE void store_key_codes(const float* k, std::size_t head_size, std::size_t position, std::uint8_t* page) {
+  page += position / kKeyGroup * key_group_bytes(head_size);
+  const std::size_t lane = position % kKeyGroup;
+  for (std::size_t d = 0; d < head_size; d += kKeyBlock) {
+    alignas(64) float padded[kKeyBlock];
+    std::int8_t codes[kKeyBlock];
+    const std::size_t n = head_size - d < kKeyBlock ? head_size - d : kKeyBlock;
+    const std::uint16_t scale = quantize_block(k + d, n, kKeyBlock, padded, codes);
+    for (std::size_t i = 0; i < n; i += kDotBytes)
+      __builtin_memcpy(page + ((d + i) / kDotBytes * kKeyGroup + lane) * kDotBytes, codes + i, kDotBytes);
+    __builtin_memcpy(page + key_code_bytes(head_size) + (d / kKeyBlock * kKeyGroup + lane) * 2, &scale, 2);
+  }
+}
+
+HK_INLINE void store_value_codes(const float* v, std::size_t value_size, std::size_t position, std::uint8_t* page) {
+  std::uint8_t* row = page + position / kDotBytes * value_size * kDotBytes + position % kDotBytes;
+  for (std::size_t d = 0; d < value_size; d += kValueBlock) {
+    alignas(64) float padded[kValueBlock];
+    std::int8_t codes[kValueBlock];
+    const std::size_t n = value_size - d < kValueBlock ? value_size - d : kValueBlock;
+    const std::uint16_t scale = quantize_block(v + d, n, round_up(n, 16), padded, codes);
+    for (std::size_t i = 0; i < n; ++i) row[(d + i) * kDotBytes] = static_cast<std::uint8_t>(codes[i]);
+    __builtin_memcpy(page + kKvPage * value_size + (d / kValueBlock * kKvPage + position) * 2, &scale, 2);
+  }
 }
 
 }  // namespace
@@ -152,36 +69,63 @@ void attend(const AttendPageArgs& args) {
 namespace HK_LEVEL {
 
 void store_key(const float* k, std::size_t head_size, KvType type, std::size_t position, void* page) {
-  const std::size_t base = position / kKeyGroup * kKeyGroup * head_size + position % kKeyGroup;
-  if (type == KvType::kF32) {
-    for (std::size_t d = 0; d < head_size; ++d) static_cast<float*>(page)[base + d * kKeyGroup] = k[d];
-    return;
+  switch (type) {
+    case KvType::kF32: {
+      const std::size_t base = position / kKeyGroup * kKeyGroup * head_size + position % kKeyGroup;
+      for (std::size_t d = 0; d < head_size; ++d) static_cast<float*>(page)[base + d * kKeyGroup] = k[d];
+      return;
+    }
+    case KvType::kF16:
+      return store_key_words<KvType::kF16>(k, head_size, position, static_cast<std::uint16_t*>(page));
+    case KvType::kBf16:
+      return store_key_words<KvType::kBf16>(k, head_size, position, static_cast<std::uint16_t*>(page));
+    case KvType::kQ8_0:
+      return store_key_codes(k, head_size, position, static_cast<std::uint8_t*>(page));
   }
-  for_lanes(head_size, [&](std::size_t d, int count) HK_LAMBDA_INLINE {
-    alignas(64) std::uint16_t words[W];
-    store_half(words, load_some(k + d, count));
-    for (int i = 0; i < count; ++i) static_cast<std::uint16_t*>(page)[base + (d + i) * kKeyGroup] = words[i];
-  });
 }
 
 void store_value(const float* v, std::size_t value_size, KvType type, std::size_t position, void* page) {
-  if (type == KvType::kF32) {
-    __builtin_memcpy(static_cast<float*>(page) + position * value_size, v, value_size * sizeof(float));
-    return;
+  switch (type) {
+    case KvType::kF32:
+      __builtin_memcpy(static_cast<float*>(page) + position * value_size, v, value_size * sizeof(float));
+      return;
+    case KvType::kF16:
+      return store_value_words<KvType::kF16>(v, value_size, position, static_cast<std::uint16_t*>(page));
+    case KvType::kBf16:
+      return store_value_words<KvType::kBf16>(v, value_size, position, static_cast<std::uint16_t*>(page));
+    case KvType::kQ8_0:
+      return store_value_codes(v, value_size, position, static_cast<std::uint8_t*>(page));
   }
-  auto* out = static_cast<std::uint16_t*>(page) + position * value_size;
-  for_lanes(value_size, [&](std::size_t d, int count) HK_LAMBDA_INLINE {
-    alignas(64) std::uint16_t words[W];
-    store_half(words, load_some(v + d, count));
-    for (int i = 0; i < count; ++i) out[d + i] = words[i];
-  });
 }
 
 void attend_page(const AttendPageArgs& args) {
-  if (args.type == KvType::kF32) {
-    attend<KvType::kF32>(args);
-  } else {
-    attend<KvType::kF16>(args);
+  for (std::size_t i = 0; i < args.n; i += kQueryChunk) {
+    AttendPageArgs chunk = args;
+    chunk.n = args.n - i < kQueryChunk ? args.n - i : kQueryChunk;
+    chunk.q += i;
+    chunk.first += i;
+    chunk.last += i;
+    if (args.slope != nullptr) {
+      chunk.slope += i;
+      chunk.distance += i;
+    }
+    chunk.max += i;
+    chunk.sum += i;
+    chunk.acc += i;
+    switch (args.type) {
+      case KvType::kF32:
+        attend_floats<KvType::kF32>(chunk);
+        break;
+      case KvType::kF16:
+        attend_floats<KvType::kF16>(chunk);
+        break;
+      case KvType::kBf16:
+        attend_floats<KvType::kBf16>(chunk);
+        break;
+      case KvType::kQ8_0:
+        attend_codes(chunk);
+        break;
+    }
   }
 }
 

@@ -8,14 +8,10 @@
 namespace hk::kernels {
 namespace {
 
-/// e^x: range reduction to |r| <= ln(2)/2, Taylor polynomial of degree 7 (next term below 6e-9), exponent by bits.
-/// Zero below -87.3 (where results would be subnormal), infinity above 88.7.
-HK_INLINE vf exp_f(vf x) {
-  const vf clamped = min_f(max_f(x, set_f(-87.3f)), set_f(88.7f));
-  const vf n = round_even(clamped * 1.44269504088896341f);
-  // ln(2) in two parts: the first has few bits, so that n * high is exact
-  vf r = fma(n, set_f(-0.693359375f), clamped);
-  r = fma(n, set_f(2.12194440e-4f), r);
+/// x - n * ln(2), with ln(2) in two parts: the first has few bits, so that n times it is exact.
+HK_INLINE vf exp_remainder(vf x, vf n) { return fma(n, set_f(2.12194440e-4f), fma(n, set_f(-0.693359375f), x)); }
+/// e^r for |r| <= ln(2) / 2: Taylor polynomial of degree 7, the next term is below 6e-9.
+HK_INLINE vf exp_polynomial(vf r) {
   vf p = set_f(1.0f / 5040.0f);
   p = fma(p, r, set_f(1.0f / 720.0f));
   p = fma(p, r, set_f(1.0f / 120.0f));
@@ -23,7 +19,14 @@ HK_INLINE vf exp_f(vf x) {
   p = fma(p, r, set_f(1.0f / 6.0f));
   p = fma(p, r, set_f(0.5f));
   p = fma(p, r, set_f(1.0f));
-  p = fma(p, r, set_f(1.0f));
+  return fma(p, r, set_f(1.0f));
+}
+/// e^x: range reduction to |r| <= ln(2)/2, polynomial, exponent by bits.
+/// Zero below -87.3 (where results would be subnormal), infinity above 88.7.
+HK_INLINE vf exp_f(vf x) {
+  const vf clamped = min_f(max_f(x, set_f(-87.3f)), set_f(88.7f));
+  const vf n = round_even(clamped * 1.44269504088896341f);
+  const vf p = exp_polynomial(exp_remainder(clamped, n));
   const vi exponent = __builtin_convertvector(n, vi);
   // two factors: n may be 128
   const vi half = exponent >> 1;

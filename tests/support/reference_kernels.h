@@ -181,33 +181,61 @@ inline void softmax(float* x, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) x[i] = static_cast<float>(std::exp(static_cast<double>(x[i]) - top) / sum);
 }
 
+/// One number of a type that has no scales.
 inline void store(void* page, std::size_t index, KvType type, float value) {
   if (type == KvType::kF32) {
     std::memcpy(static_cast<std::byte*>(page) + 4 * index, &value, 4);
   } else {
-    const std::uint16_t half = kernels::f32_to_f16(value);
+    const std::uint16_t half = type == KvType::kF16 ? kernels::f32_to_f16(value) : kernels::f32_to_bf16(value);
     std::memcpy(static_cast<std::byte*>(page) + 2 * index, &half, 2);
   }
 }
-inline double load(const void* page, std::size_t index, KvType type) {
-  if (type == KvType::kF32) {
-    float value;
-    std::memcpy(&value, static_cast<const std::byte*>(page) + 4 * index, 4);
-    return static_cast<double>(value);
-  }
-  std::uint16_t half;
-  std::memcpy(&half, static_cast<const std::byte*>(page) + 2 * index, 2);
-  return static_cast<double>(kernels::f16_to_f32(half));
-}
-inline std::size_t key_index(std::size_t position, std::size_t head_size, std::size_t d) {
-  return position / kernels::kKeyGroup * head_size * kernels::kKeyGroup + d * kernels::kKeyGroup +
-         position % kernels::kKeyGroup;
+/// The smallest bf16 number that takes all values below code 127, and the codes.
+inline std::uint16_t codes_of(const float* x, std::size_t n, std::int8_t* codes) {
+  float peak = 0;
+  for (std::size_t i = 0; i < n; ++i) peak = std::max(peak, std::fabs(x[i]));
+  const float least = peak / 127;
+  std::uint32_t bits;
+  std::memcpy(&bits, &least, 4);
+  const auto scale = static_cast<std::uint16_t>((bits + 0xFFFF) >> 16);
+  for (std::size_t i = 0; i < n; ++i)
+    codes[i] =
+        peak == 0 ? std::int8_t{0} : static_cast<std::int8_t>(std::nearbyint(x[i] / kernels::bf16_to_f32(scale)));
+  return scale;
 }
 inline void store_key(const float* k, std::size_t head_size, KvType type, std::size_t position, void* page) {
-  for (std::size_t d = 0; d < head_size; ++d) store(page, key_index(position, head_size, d), type, k[d]);
+  using namespace kernels;
+  const std::size_t group = position / kKeyGroup, lane = position % kKeyGroup;
+  if (type != KvType::kQ8_0) {
+    for (std::size_t d = 0; d < head_size; ++d) store(page, (group * head_size + d) * kKeyGroup + lane, type, k[d]);
+    return;
+  }
+  std::byte* base = static_cast<std::byte*>(page) + group * key_group_bytes(head_size);
+  for (std::size_t d = 0; d < head_size; d += kKeyBlock) {
+    std::int8_t codes[kKeyBlock];
+    const std::size_t n = std::min(kKeyBlock, head_size - d);
+    const std::uint16_t scale = codes_of(k + d, n, codes);
+    for (std::size_t i = d; i < d + n; ++i)
+      base[(i / kDotBytes * kKeyGroup + lane) * kDotBytes + i % kDotBytes] = static_cast<std::byte>(codes[i - d]);
+    std::memcpy(base + key_code_bytes(head_size) + (d / kKeyBlock * kKeyGroup + lane) * 2, &scale, 2);
+  }
 }
 inline void store_value(const float* v, std::size_t value_size, KvType type, std::size_t position, void* page) {
-  for (std::size_t d = 0; d < value_size; ++d) store(page, position * value_size + d, type, v[d]);
+  using namespace kernels;
+  if (type != KvType::kQ8_0) {
+    for (std::size_t d = 0; d < value_size; ++d) store(page, position * value_size + d, type, v[d]);
+    return;
+  }
+  auto* base = static_cast<std::byte*>(page);
+  for (std::size_t d = 0; d < value_size; d += kValueBlock) {
+    std::int8_t codes[kValueBlock];
+    const std::size_t n = std::min(kValueBlock, value_size - d);
+    const std::uint16_t scale = codes_of(v + d, n, codes);
+    for (std::size_t i = d; i < d + n; ++i)
+      base[(position / kDotBytes * value_size + i) * kDotBytes + position % kDotBytes] =
+          static_cast<std::byte>(codes[i - d]);
+    std::memcpy(base + kKvPage * value_size + (d / kValueBlock * kKvPage + position) * 2, &scale, 2);
+  }
 }
 
 inline void attend_page(const kernels::AttendPageArgs& a) {
@@ -216,7 +244,8 @@ inline void attend_page(const kernels::AttendPageArgs& a) {
     for (std::size_t j = a.first[i]; j < a.last[i]; ++j) {
       double score = 0;
       for (std::size_t d = 0; d < a.head_size; ++d)
-        score += static_cast<double>(a.q[i][d]) * load(a.k, key_index(j, a.head_size, d), a.type);
+        score +=
+            static_cast<double>(a.q[i][d]) * static_cast<double>(kernels::key_element(a.type, a.k, a.head_size, j, d));
       if (a.softcap > 0) score = static_cast<double>(a.softcap) * std::tanh(score / static_cast<double>(a.softcap));
       if (a.slope != nullptr) score += static_cast<double>(a.slope[i]) * (a.distance[i] + static_cast<double>(j));
       scores.push_back(score);
@@ -231,7 +260,8 @@ inline void attend_page(const kernels::AttendPageArgs& a) {
     for (std::size_t j = a.first[i]; j < a.last[i]; ++j) {
       const double weight = std::exp(scores[j - a.first[i]] - static_cast<double>(a.max[i]));
       sum += weight;
-      for (std::size_t d = 0; d < a.value_size; ++d) acc[d] += weight * load(a.v, j * a.value_size + d, a.type);
+      for (std::size_t d = 0; d < a.value_size; ++d)
+        acc[d] += weight * static_cast<double>(kernels::value_element(a.type, a.v, a.value_size, j, d));
     }
     a.sum[i] = static_cast<float>(sum);
     for (std::size_t d = 0; d < a.value_size; ++d) a.acc[i][d] = static_cast<float>(acc[d]);

@@ -1,0 +1,145 @@
+// What attention has in common for all KV types: sizes of tiles, scratch memory, and the exponentials of scores.
+//
+// Part of the level sources (see vec.h). A call takes up to kQueryChunk queries at a time through three stages: scores of
+// the whole page, exponentials, weighted values. In a stage keys or values are visited once while they lie in L1: all
+// queries of the chunk meet a part of the page before the next part. Queries go in tiles, which share each converted
+// vector. What a query gets does not depend on its company: its sums run over dimensions and over positions in order,
+// and what only neighbours see has weight 0.
+#pragma once
+
+#include "kernels/isa/math.h"
+#include "kernels/kernels.h"
+
+namespace hk::kernels {
+namespace {
+
+inline constexpr int kParts = static_cast<int>(kKeyGroup) / W;  // vectors for 16 positions
+inline constexpr float kNothing = -__builtin_inff();
+/// Positions whose keys meet all queries of a chunk together: at 128 dimensions of two bytes 16 KiB, half an L1 cache.
+inline constexpr std::size_t kSpan = 64;
+/// Neighbouring vectors of dimensions that meet them together: of a page, at most 32 KiB.
+inline constexpr int kStrip = 4;
+
+template <int N>
+struct Count {
+  static constexpr int kValue = N;
+};
+
+/// Calls body(Count<N>, first query) for tiles of kLargest queries, then for the rest in tiles of 4, 2 and 1.
+template <int kLargest, typename Body>
+HK_INLINE void for_tiles(std::size_t n, const Body& body) {
+  std::size_t i = 0;
+  for (; i + kLargest <= n; i += kLargest) body(Count<kLargest>{}, i);
+  if constexpr (kLargest > 4) {
+    if (i + 4 <= n) {
+      body(Count<4>{}, i);
+      i += 4;
+    }
+  }
+  if constexpr (kLargest > 2) {
+    if (i + 2 <= n) {
+      body(Count<2>{}, i);
+      i += 2;
+    }
+  }
+  for (; i < n; ++i) body(Count<1>{}, i);
+}
+
+/// The largest of 1, 2 and 4 that is not above `most`, and at least 1.
+constexpr int power_below(int most) { return most >= 4 ? 4 : most >= 2 ? 2 : 1; }
+
+/// Positions that some query of a tile sees.
+struct Seen {
+  std::size_t first, last;
+  std::size_t group_begin() const { return first / kKeyGroup * kKeyGroup; }
+  std::size_t group_end() const { return first >= last ? group_begin() : round_up(last, kKeyGroup); }
+};
+HK_INLINE Seen seen_by(const AttendPageArgs& args, std::size_t query, int n) {
+  Seen seen{kKvPage, 0};
+  for (std::size_t i = query; i < query + static_cast<std::size_t>(n); ++i) {
+    if (args.first[i] >= args.last[i]) continue;
+    if (args.first[i] < seen.first) seen.first = args.first[i];
+    if (args.last[i] > seen.last) seen.last = args.last[i];
+  }
+  return seen;
+}
+
+/// e^x for x <= 0: 0 below -87, where results near the smallest normal number end. NaN stays.
+HK_INLINE vf exp_negative(vf x) {
+  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: its sum with a small number has the rounded number as low bits
+  const vf shifted = fma(x, set_f(1.44269504088896341f), set_f(kShift));
+  const vf n = shifted - kShift;
+  const vf p = exp_polynomial(exp_remainder(x, n));
+  const vf y = as_f(as_i(p) + (as_i(shifted) << 23));
+  return select(x == x, select(x < -87.0f, vf{}, y), x);
+}
+
+/// Soft cap, position bias, mask, then exp(score - max) in place, over the positions that its tile has scores for.
+HK_INLINE void exponentials(const AttendPageArgs& args, std::size_t query, Seen seen, float* scores) {
+  const std::size_t first = args.first[query], last = args.last[query];
+  const std::size_t from = seen.group_begin(), to = seen.group_end();
+  args.max[query] = kNothing;
+  args.sum[query] = 0;
+  if (first >= last) {
+    for (std::size_t j = from; j < to; j += W) store_f(scores + j, vf{});
+    return;
+  }
+  if (args.softcap > 0) {
+    for (std::size_t j = from; j < to; j += W)
+      store_f(scores + j, tanh_f(load_f(scores + j) / args.softcap) * args.softcap);
+  }
+  if (args.slope != nullptr) {
+    vi distance = set_i(args.distance[query] + static_cast<std::int32_t>(from));
+    for (int lane = 0; lane < W; ++lane) distance[lane] += lane;
+    for (std::size_t j = from; j < to; j += W, distance += W)
+      store_f(scores + j, fma(set_f(args.slope[query]), to_float(distance), load_f(scores + j)));
+  }
+  for (std::size_t j = from; j < first; ++j) scores[j] = kNothing;
+  for (std::size_t j = last; j < to; ++j) scores[j] = kNothing;
+  vf largest = set_f(kNothing);
+  for (std::size_t j = from; j < to; j += W) largest = max_f(load_f(scores + j), largest);
+  float max = max_lanes(largest);
+  if (!(max > kNothing)) {  // all scores are -infinity, and weigh nothing, or NaN, which shows
+    vf any{};
+    for (std::size_t j = from; j < to; j += W) {
+      const vf s = load_f(scores + j);
+      const vf nan = select(s == s, vf{}, s);
+      store_f(scores + j, nan);
+      any += nan;
+    }
+    const float sum = sum_lanes(any);
+    if (!(sum == sum)) args.max[query] = 0;
+    args.sum[query] = sum;
+    return;
+  }
+  vf sum{};
+  for (std::size_t j = from; j < to; j += W) {
+    const vf e = exp_negative(load_f(scores + j) - max);
+    store_f(scores + j, e);
+    sum = sum + e;
+  }
+  args.max[query] = max;
+  args.sum[query] = sum_lanes(sum);
+}
+
+/// Scores of a chunk's queries over the page, then their exponentials. score(Count<N>, query, from, to, row) fills
+/// positions from..to (multiples of 16) of N rows of kKvPage.
+template <int kLargest, typename Score>
+HK_INLINE void weigh_positions(const AttendPageArgs& args, float* scores, const Score& score) {
+  for (std::size_t from = 0; from < kKvPage; from += kSpan) {
+    for_tiles<kLargest>(args.n, [&](auto tile, std::size_t i) HK_LAMBDA_INLINE {
+      const Seen seen = seen_by(args, i, tile.kValue);
+      const std::size_t begin = seen.group_begin() > from ? seen.group_begin() : from;
+      const std::size_t end = seen.group_end() < from + kSpan ? seen.group_end() : from + kSpan;
+      if (begin < end) score(tile, i, begin, end, scores + i * kKvPage);
+    });
+  }
+  for_tiles<kLargest>(args.n, [&](auto tile, std::size_t i) HK_LAMBDA_INLINE {
+    const Seen seen = seen_by(args, i, tile.kValue);
+    for (std::size_t query = i; query < i + tile.kValue; ++query)
+      exponentials(args, query, seen, scores + query * kKvPage);
+  });
+}
+
+}  // namespace
+}  // namespace hk::kernels
