@@ -20,6 +20,7 @@
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/kv_option.h"
+#include "cli/logits_difference.h"
 #include "cli/model_options.h"
 #include "cli/progress.h"
 #include "engine/container/atomic_file.h"
@@ -36,7 +37,7 @@ using engine::TokenId;
 struct Options {
   std::string file;
   std::string tokens;
-  std::string out;
+  std::optional<std::string> out, against;
   std::optional<std::size_t> context;
   std::size_t batch = 256;
   std::string kv{kUsualKv};
@@ -105,6 +106,9 @@ TokenList read_tokens(const std::string& text) {
 
 void run_logits(const Options& options) {
   const TokenList list = read_tokens(options.tokens);
+  if (!options.out && !options.against)
+    throw Error("nothing to do with the logits: give a file to write (-o) or to compare with (--against)",
+                ErrorKind::kUsage);
   if (list.ids.empty()) throw Error("--tokens: at least one token id is needed", ErrorKind::kUsage);
   const engine::NumaPlan numa = options.load.place();
   engine::ThreadPool threads(options.threads ? *options.threads : default_threads(engine::read_topology()).threads,
@@ -122,7 +126,10 @@ void run_logits(const Options& options) {
   const InterruptGuard guard;
   options.load.bring_weights(*reader, threads);
   const auto sequence = model->new_sequence(how);
-  engine::AtomicFile out(options.out);
+  std::optional<LogitsDifference> difference;
+  if (options.against) difference.emplace(*options.against, list.ids.size(), model->info().vocab_size);
+  std::optional<engine::AtomicFile> out;
+  if (options.out) out.emplace(*options.out);
   Progress progress("computing logits", 0);
   std::uint64_t offset = 0;
   for (std::size_t done = 0; done < list.ids.size();) {
@@ -130,13 +137,17 @@ void run_logits(const Options& options) {
     const engine::BatchItem item{sequence.get(), part, engine::LogitsFor::kAll};
     const auto rows = model->forward({&item, 1}, {InterruptGuard::interrupted, {}});
     InterruptGuard::check();
-    out.write(offset, std::as_bytes(rows));
+    if (out) out->write(offset, std::as_bytes(rows));
+    if (difference) difference->add(rows);
     offset += rows.size_bytes();
     done += part.size();
     progress.update(offset, list.ids.size() * model->info().vocab_size * sizeof(float));
   }
-  out.sync();
-  out.commit();
+  if (out) {
+    out->sync();
+    out->commit();
+  }
+  if (difference) fmt::print("{}\n", difference->text());
 }
 
 }  // namespace
@@ -148,8 +159,9 @@ void add_logits_command(CLI::App& app) {
   command->add_option("file", options->file, "Model file (.hk or .gguf)")->required();
   command->add_option("--tokens", options->tokens, "Token ids: 1,2,3 or @file.json (an array, or {\"tokens\": [...]})")
       ->required();
-  command->add_option("-o,--output", options->out, "File to write: little-endian float32, one row a position")
-      ->required();
+  command->add_option("-o,--output", options->out, "File to write: little-endian float32, one row a position");
+  command->add_option("--against", options->against,
+                      "Such a file of another run: says how far this run's logits are from it");
   command
       ->add_option("--ctx", options->context, "Context length (default: that of the token file, else the token count)")
       ->check(CLI::PositiveNumber);

@@ -22,7 +22,6 @@ namespace {
 // For a file that does not say what it was trained with.
 constexpr std::size_t kContextWhenUnknown = 4096;
 
-
 }  // namespace
 
 void ModelOptions::add_to(CLI::App& command) {

@@ -78,7 +78,7 @@ engine::StageWork Attention::work(const AttentionSpec& spec, std::span<const Seg
 }
 
 std::size_t Attention::bytes() const {
-  std::size_t bytes = partials_.bytes();
+  std::size_t bytes = partials_.bytes() + running_.capacity() * sizeof(float);
   for (const Scratch& s : scratch_) bytes += s.acc.bytes() + s.kernel.bytes();
   return bytes;
 }

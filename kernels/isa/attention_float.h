@@ -29,6 +29,7 @@ HK_INLINE void score_groups(const AttendPageArgs& args, const float* const* q, s
   for (std::size_t d = 0; d < args.head_size; ++d) {
     vf k[G][kParts];
     for (int g = 0; g < G; ++g) {
+      ask_for<kType>(args.k, (group + G + g) * span + d * kKeyGroup);
       for (int part = 0; part < kParts; ++part)
         k[g][part] = load_kv<kType>(args.k, (group + g) * span + d * kKeyGroup + part * W);
     }
@@ -64,6 +65,8 @@ HK_INLINE void weigh_vectors(const AttendPageArgs& args, float* const* out, Seen
   vf acc[N][C] = {};
   for (std::size_t j = seen.first; j < seen.last; ++j) {
     vf v[C];
+    for (std::size_t ahead = 0; ahead < C * W; ahead += 64 / kv_element_bytes(kType))
+      ask_for<kType>(args.v, (j + kPositionsAhead) * args.value_size + dim + ahead);
     for (int c = 0; c < C; ++c) {
       const std::size_t index = j * args.value_size + dim + c * W;
       v[c] = c + 1 == C && count < W ? load_kv_first<kType>(args.v, index, count) : load_kv<kType>(args.v, index);

@@ -93,6 +93,7 @@ HK_INLINE void score_code_groups(const AttendPageArgs& args, const CodeScratch& 
     for (std::size_t step = b * kSteps; step < end; ++step) {
       vi k[G][kParts];
       for (int g = 0; g < G; ++g) {
+        __builtin_prefetch(page + (G + g) * stride + step * kKeyGroup * kDotBytes);
         for (int part = 0; part < kParts; ++part)
           k[g][part] = wide(load_i(page + g * stride + (step * kKeyGroup + part * W) * kDotBytes));
       }
@@ -143,7 +144,7 @@ HK_INLINE void split_weights(const AttendPageArgs& args, const CodeScratch& s, s
     largest = max_f(product, largest);
     poison += product * 0.0f;
   }
-  const float most = max_lanes(largest), poisoned = sum_lanes(poison);
+  const float most = fold_lanes(largest, max_f)[0], poisoned = fold_sum(poison);
   const bool zero = !(most > kSmallestPeak);
   const float inverse = zero || poisoned != 0.0f ? 0.0f : kMostWeight / most;
   s.steps[query] = (zero ? 0.0f : most / kMostWeight) + poisoned;
@@ -171,6 +172,7 @@ HK_INLINE void weigh_codes(const AttendPageArgs& args, const CodeScratch& s, std
     vi v[C];
     for (int c = 0; c < C; ++c) {
       const std::uint8_t* p = codes + static_cast<std::size_t>(c * W) * kDotBytes;
+      __builtin_prefetch(p + kPositionsAhead * args.value_size);
       v[c] = c + 1 == C && count < W ? load_codes_first(p, count) : load_i(p);
     }
     for (int i = 0; i < N; ++i) {

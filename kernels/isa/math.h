@@ -40,6 +40,34 @@ HK_INLINE vf sigmoid_f(vf x) { return 1.0f / (1.0f + exp_f(-x)); }
 /// Absolute error below 2e-7.
 HK_INLINE vf tanh_f(vf x) { return 2.0f * sigmoid_f(2.0f * x) - 1.0f; }
 
+/// The lanes kBy places further, around the end.
+template <int kBy>
+HK_INLINE vf turn(vf v) {
+#if defined(HK_ISA_AVX512)
+  constexpr int n = kBy;
+  return __builtin_shufflevector(v, v, n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7, n + 8, n + 9, n + 10, n + 11,
+                                 n + 12, n + 13, n + 14, n + 15);
+#elif defined(HK_ISA_AVX2)
+  return __builtin_shufflevector(v, v, kBy, kBy + 1, kBy + 2, kBy + 3, kBy + 4, kBy + 5, kBy + 6, kBy + 7);
+#else
+  return __builtin_shufflevector(v, v, kBy, kBy + 1, kBy + 2, kBy + 3);
+#endif
+}
+/// Folds all lanes into one by halves; the result is in every lane. No branches, which compilers make of maxima in a loop
+/// over lanes, and mispredict.
+template <typename Fold>
+HK_INLINE vf fold_lanes(vf v, const Fold& fold) {
+  if constexpr (W > 8) v = fold(v, turn<W / 2>(v));
+  if constexpr (W > 4) v = fold(v, turn<4>(v));
+  v = fold(v, turn<2>(v));
+  return fold(v, turn<1>(v));
+}
+
+/// The sum of all lanes, by halves.
+HK_INLINE float fold_sum(vf v) {
+  return fold_lanes(v, [](vf a, vf b) HK_LAMBDA_INLINE { return a + b; })[0];
+}
+
 /// Calls body(index, lanes) for runs of W, then once for the rest.
 template <typename Body>
 HK_INLINE void for_lanes(std::size_t n, const Body& body) {

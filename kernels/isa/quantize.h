@@ -23,14 +23,13 @@ inline constexpr float kSmallestPeak = 0x1p-110f;
 /// Largest magnitude of `n` values (a multiple of 16). `*poison` is NaN when one of them is NaN or infinite, else 0: added
 /// to a scale, it makes them show in the results instead of vanishing.
 HK_INLINE float peak_of(const float* x, int n, float* poison) {
-  vf largest{}, poisoned{};
-  for (int i = 0; i < n; i += W) {
-    const vf v = load_f(x + i);
-    largest = max_f(abs_f(v), largest);
-    poisoned += v * 0.0f;
-  }
-  *poison = sum_lanes(poisoned);
-  return max_lanes(largest);
+  // magnitudes are in the order of their bits, and what is no number lies above them all
+  const auto larger = [](vf a, vf b) HK_LAMBDA_INLINE { return select(as_i(a) > as_i(b), a, b); };
+  vf largest{};
+  for (int i = 0; i < n; i += W) largest = larger(abs_f(load_f(x + i)), largest);
+  const float peak = fold_lanes(largest, larger)[0];
+  *poison = peak - peak;
+  return peak;
 }
 
 /// Quantizes `n` values (a multiple of 16) to codes under one scale, which it returns; NaN as in peak_of.
@@ -51,7 +50,7 @@ HK_INLINE float quantize_group(const float* x, int n, std::int8_t* codes) {
   }
   if (zero) return poison;
   if (n > 32) return peak / 127.0f + poison;
-  return peak / 127.0f * (sum_lanes(along) / sum_lanes(squares)) + poison;
+  return peak / 127.0f * (fold_sum(along) / fold_sum(squares)) + poison;
 }
 
 /// The same under a scale that is a bf16 number, not below peak / 127: what is kept for long has a short scale of any

@@ -63,7 +63,8 @@ TEST_P(KvStore, ElementsAreRoundedAsTheTypeSays) {
         std::vector<float> x(size);
         for (float& v : x) v = scale * normal(random);
         for (const std::size_t position : {0, 17, 255}) {
-          const auto keys = key_page(*GetParam(), type, x, position), values = value_page(*GetParam(), type, x, position);
+          const auto keys = key_page(*GetParam(), type, x, position),
+                     values = value_page(*GetParam(), type, x, position);
           for (std::size_t d = 0; d < size; ++d) {
             const float key = key_element(type, keys.data(), size, position, d);
             const float value = value_element(type, values.data(), size, position, d);

@@ -42,12 +42,12 @@ namespace {
 using engine::BatchItem;
 using engine::LogitsFor;
 
-void check(const char* name) {
+void check(const char* name, kernels::KvType kv) {
   const auto fixture = FixtureModel::load(name);
   ASSERT_NE(fixture, nullptr);
   engine::ThreadPool pool(1);
   const auto model = models::open(fixture->reader(), pool);
-  const auto s = model->new_sequence({256, kernels::KvType::kF16});
+  const auto s = model->new_sequence({256, kv});
   const auto feed = [&](std::size_t first, std::size_t n, LogitsFor logits) {
     const BatchItem item{s.get(), std::span(fixture->tokens).subspan(first, n), logits};
     model->forward({&item, 1});
@@ -60,7 +60,7 @@ void check(const char* name) {
   for (std::size_t i = 20; i < 40; ++i) feed(i, 1, LogitsFor::kLast);
   feed(40, 8, LogitsFor::kAll);
   counting = false;
-  EXPECT_EQ(allocations, 0u) << name;
+  EXPECT_EQ(allocations, 0u) << name << ", " << kernels::kv_type_name(kv);
   EXPECT_EQ(model->scratch_bytes(), scratch);
 }
 
@@ -72,14 +72,13 @@ TEST(Allocations, NoneAfterTheFirstPass) {
   counting = false;
   EXPECT_EQ(allocations, 1u);
   ::operator delete(probe);
-  check("llama-plain");
-  check("llama-q-q4_k");
-  check("qwen3moe-q-q4_k");
-  check("deepseek2-v3");
-  check("qwen35-base");
-  check("granitehybrid-moe");
-  check("rwkv6-base");
-  check("gemma3n-base");
+  for (const char* name : {"llama-plain", "llama-q-q4_k", "qwen3moe-q-q4_k", "deepseek2-v3", "qwen35-base",
+                           "granitehybrid-moe", "rwkv6-base", "gemma3n-base"})
+    check(name, kernels::KvType::kF16);
+  for (const kernels::KvType kv : {kernels::KvType::kBf16, kernels::KvType::kQ8_0, kernels::KvType::kF32}) {
+    check("llama-plain", kv);
+    check("deepseek2-v3", kv);
+  }
 }
 
 }  // namespace
