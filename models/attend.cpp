@@ -45,6 +45,8 @@ Attention::Attention(const ModelSpec& spec, const kernels::KernelTable& kernels,
     key_length = std::max(key_length, layer.attention.key_length);
     value_length = std::max(value_length, layer.attention.value_length);
   }
+  most_queries_ = queries;
+  most_floats_ = queries * (value_length + 2);
   scratch_.resize(static_cast<std::size_t>(pool.most_threads()));
   for (Scratch& s : scratch_) {
     s.q.resize(queries);
@@ -78,7 +80,7 @@ engine::StageWork Attention::work(const AttentionSpec& spec, std::span<const Seg
 }
 
 std::size_t Attention::bytes() const {
-  std::size_t bytes = partials_.bytes() + running_.capacity() * sizeof(float);
+  std::size_t bytes = partials_.bytes() + running_.bytes();
   for (const Scratch& s : scratch_) bytes += s.acc.bytes() + s.kernel.bytes();
   return bytes;
 }
@@ -203,6 +205,15 @@ void Attention::run(const AttentionSpec& spec, std::span<const Segment> segments
   });
 }
 
+/// Once for a model: what a split needs at most does not depend on the context.
+void Attention::take_partials() {
+  if (!partials_.empty()) return;
+  const std::size_t threads = scratch_.size();
+  partials_ = engine::AlignedBuffer<float>(
+      std::max(threads * kPagesAThread * most_floats_, kPartialBytes / sizeof(float)), "attention partial sums");
+  running_ = engine::AlignedBuffer<float>(2 * most_queries_ * threads * kTasksAThread, "attention sums between rounds");
+}
+
 /// With few tasks for each worker, spreads (block, head, page) over them. False: not worth it.
 bool Attention::run_by_pages(const AttentionSpec& spec, const Rows& q, const Rows& out) {
   const std::size_t threads = static_cast<std::size_t>(pool_.threads());
@@ -219,10 +230,7 @@ bool Attention::run_by_pages(const AttentionSpec& spec, const Rows& q, const Row
   const std::size_t tasks = first_task_.back();
   if (tasks <= blocks_.size() * heads) return false;
   const std::size_t floats_a_task = queries * (spec.value_length + 2);
-  const std::size_t least = threads * kPagesAThread * floats_a_task;
-  if (partials_.size() < least)  // once for a model: what it needs does not depend on the context
-    partials_ = engine::AlignedBuffer<float>(std::max(least, kPartialBytes / sizeof(float)), "attention partial sums");
-  if (running_.size() < 2 * queries * blocks_.size() * heads) running_.resize(2 * queries * blocks_.size() * heads);
+  take_partials();
   const std::size_t round = partials_.size() / floats_a_task;
   for (std::size_t begin = 0; begin < tasks; begin += round) {
     const std::size_t end = std::min(tasks, begin + round);

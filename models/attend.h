@@ -66,6 +66,7 @@ class Attention {
     std::size_t begin, end;
   };
 
+  void take_partials();
   static PageRange pages_of(const AttentionSpec& spec, const Block& block);
   void attend(const AttentionSpec& spec, const Block& block, std::size_t kv_head, std::size_t page, const Rows& q,
               Scratch& scratch, float* acc, float* max, float* sum) const;
@@ -82,11 +83,12 @@ class Attention {
   const kernels::KernelTable& kernels_;
   engine::ThreadPool& pool_;
   std::vector<Scratch> scratch_;
+  std::size_t most_queries_ = 0, most_floats_ = 0;  ///< of a task, and of its partial result
   std::vector<Block> blocks_;
   std::vector<std::size_t>
       first_task_;  ///< of each block, and the number of all: pages of its heads, one head after the other
   engine::AlignedBuffer<float> partials_;
-  std::vector<float> running_;  ///< max and sum of each (block, kv head) between rounds
+  engine::AlignedBuffer<float> running_;  ///< max and sum of each (block, kv head) between rounds
 };
 
 }  // namespace hk::models
