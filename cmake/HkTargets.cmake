@@ -2,6 +2,8 @@
 
 option(HK_KERNELS_ONLY "Build only the kernels and their tests (cross compilation, emulators)" OFF)
 
+option(HK_FUZZ "Build the fuzz targets, and everything else so that they see which code runs (clang)" OFF)
+
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
@@ -23,6 +25,9 @@ endif()
 if(HK_SANITIZE)
   target_compile_options(hk_options INTERFACE -fsanitize=${HK_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(hk_options INTERFACE -fsanitize=${HK_SANITIZE})
+endif()
+if(HK_FUZZ)
+  target_compile_options(hk_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # hk_library(name [DEPENDS libs...]): all .cpp files of the current folder and its sub-folders.

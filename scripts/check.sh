@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Everything beyond `make test`: formatting, sanitizers on the fast tests, kernels of other CPUs under emulation, gcc.
-# Usage: check.sh [format|asan|tsan|emulated|gcc ...]   (default: all)
+# Everything beyond `make test`: formatting, sanitizers on the fast tests, fuzzing, kernels of other CPUs under emulation, gcc.
+# Usage: check.sh [format|asan|tsan|fuzz|emulated|gcc ...]   (default: all)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-packages.sh check
 steps=("$@")
-[ ${#steps[@]} -eq 0 ] && steps=(format asan tsan emulated gcc)
+[ ${#steps[@]} -eq 0 ] && steps=(format asan tsan fuzz emulated gcc)
 
 launcher=()
 command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -30,6 +30,7 @@ for step in "${steps[@]}"; do
       # (and the sanitizer's own memory would count as the program's in the test of memory figures)
       GTEST_FILTER=-ProcessMemory.* TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" sanitized tsan engine_runtime engine_generate models
       ;;
+    fuzz) scripts/fuzz.sh ;;
     emulated) scripts/emulate.sh ;;
     gcc)
       cmake --preset gcc "${launcher[@]}" -DHK_BUILD_TESTS=OFF -DHK_BUILD_BENCH=OFF >/dev/null
