@@ -48,20 +48,24 @@ void jinja_seeds(SeedFolder seeds) {
   for (const auto name : hk::tokenizer::builtin_template_names())
     seeds.add(*hk::tokenizer::find_builtin_template(name));
   seeds.add("{%- macro f(a, b=2) -%}{{ a ~ b }}{%- endmacro -%}{{ f(1) }}{{ f(a=x, b=[1, 2.5]) }}");
-  seeds.add("{% set ns = namespace(i=0) %}{% for m in messages if m.role != 'system' recursive %}{% set ns.i = ns.i + 1 "
-            "%}{{ loop.index0 }}{{ loop.cycle('a', 'b') }}{% else %}none{% endfor %}{{ ns.i }}");
-  seeds.add("{{ d | dictsort | map(attribute=0) | join(',') }}{{ l | sort(reverse=true) | tojson(indent=2) }}{{ x[1:-1:2] "
-            "}}{{ '%5.2f' % f }}{{ '{:>8}'.format(n) }}");
-  seeds.add("{{ messages | selectattr('role', 'equalto', 'user') | list | length }}{{ big // 7 ** 3 % 1000 }}{{ x | "
-            "replace('a', 'b') | title }}{{ strftime_now('%Y-%m-%d') }}{# c #}{% raw %}{{ }}{% endraw %}");
+  seeds.add(
+      "{% set ns = namespace(i=0) %}{% for m in messages if m.role != 'system' recursive %}{% set ns.i = ns.i + 1 "
+      "%}{{ loop.index0 }}{{ loop.cycle('a', 'b') }}{% else %}none{% endfor %}{{ ns.i }}");
+  seeds.add(
+      "{{ d | dictsort | map(attribute=0) | join(',') }}{{ l | sort(reverse=true) | tojson(indent=2) }}{{ x[1:-1:2] "
+      "}}{{ '%5.2f' % f }}{{ '{:>8}'.format(n) }}");
+  seeds.add(
+      "{{ messages | selectattr('role', 'equalto', 'user') | list | length }}{{ big // 7 ** 3 % 1000 }}{{ x | "
+      "replace('a', 'b') | title }}{{ strftime_now('%Y-%m-%d') }}{# c #}{% raw %}{{ }}{% endraw %}");
   seeds.add(std::string_view("{{ a.b[0] is defined and q | default('x') }}\0{\"a\": {\"b\": [1]}}", 57));
 }
 
 void json_seeds(SeedFolder seeds) {
-  for (const char* text :
-       {R"(["a", "\u00e9\n", ""])", "[1, -2, 2147483647]", "[0.5, 1e-3, -0]", "[[1], {\"a\": []}, null]",
-        R"({"role": "user", "content": [{"type": "text", "text": "\ud83d\ude00"}], "n": 123456789012345678901234567890})",
-        "  {} ", "[1e400, NaN]", "\xEF\xBB\xBF[true, false]"})
+  for (
+      const char* text :
+      {R"(["a", "\u00e9\n", ""])", "[1, -2, 2147483647]", "[0.5, 1e-3, -0]", "[[1], {\"a\": []}, null]",
+       R"({"role": "user", "content": [{"type": "text", "text": "\ud83d\ude00"}], "n": 123456789012345678901234567890})",
+       "  {} ", "[1e400, NaN]", "\xEF\xBB\xBF[true, false]"})
     seeds.add(text);
 }
 
@@ -78,12 +82,11 @@ void request_seeds(SeedFolder seeds) {
       R"({"id":1,"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"<s>"}]},)"
       R"({"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":{"x":1}}}]}],"tools":[{"a":1}],)"
       R"("documents":[],"chat_template_kwargs":{"k":true},"add_generation_prompt":false})";
-  const std::string score =
-      R"({"id":2,"mode":"score","prompt":"ab","continuations":["c","de"],"logprobs":1})"
-      "\n"
-      R"({"id":3,"mode":"score","tokens":[1,2],"continuation_tokens":[3,4]})"
-      "\n"
-      R"({"id":4,"mode":"score","prompt":"abc"})";
+  const std::string score = R"({"id":2,"mode":"score","prompt":"ab","continuations":["c","de"],"logprobs":1})"
+                            "\n"
+                            R"({"id":3,"mode":"score","tokens":[1,2],"continuation_tokens":[3,4]})"
+                            "\n"
+                            R"({"id":4,"mode":"score","prompt":"abc"})";
   const std::string openai =
       R"({"custom_id":"o","method":"POST","url":"/v1/chat/completions","body":{"model":"m","messages":[{"role":"user",)"
       R"("content":"x"}],"max_completion_tokens":2,"logprobs":true,"top_logprobs":2,"n":2,"response_format":{"type":"text"}}})"
@@ -91,7 +94,8 @@ void request_seeds(SeedFolder seeds) {
       R"({"custom_id":"p","body":{"prompt":[1,2,3],"echo":true,"logprobs":1,"max_tokens":0,"best_of":1,"stream":false}})"
       "\n"
       R"({"custom_id":"q","url":"/v1/completions","body":{"prompt":["a"],"stop":"b","tools":[],"tool_choice":"none"}})";
-  const std::string broken = "{\"id\":\"f\"}\n{\"id\":\"f\",\"prompt\":1}\n[\n\n{\"prompt\":\"\\ud800\"}\n{\"tokens\":[-1,9e9]}";
+  const std::string broken =
+      "{\"id\":\"f\"}\n{\"id\":\"f\",\"prompt\":1}\n[\n\n{\"prompt\":\"\\ud800\"}\n{\"tokens\":[-1,9e9]}";
   for (const std::string& lines : {every_field, chat, score, openai, broken, every_field + "\n" + chat + "\n" + score})
     seeds.add("@" + lines + "\n");
   seeds.add("ASome text\nand more\r\n\n");
@@ -170,7 +174,8 @@ void hk_seeds(SeedFolder& seeds) {
   write(path, all);
   const auto data = hk::test::pattern_bytes(40);
   engine::append_record(path, {.name = "first", .target = "t.f32", .data = data});
-  engine::append_record(path, {.type = engine::AppendixType::kDeltaPatch, .generation = 1, .name = "second", .data = data});
+  engine::append_record(path,
+                        {.type = engine::AppendixType::kDeltaPatch, .generation = 1, .name = "second", .data = data});
 }
 
 void container_seeds(SeedFolder seeds) {

@@ -23,8 +23,8 @@ class MemoryFile {
   void fill(const void* data, std::size_t size) const {
     if (::ftruncate(descriptor_, 0) != 0) std::abort();
     for (std::size_t done = 0; done < size;) {
-      const auto written = ::pwrite(descriptor_, static_cast<const char*>(data) + done, size - done,
-                                    static_cast<off_t>(done));
+      const auto written =
+          ::pwrite(descriptor_, static_cast<const char*>(data) + done, size - done, static_cast<off_t>(done));
       if (written <= 0) std::abort();
       done += static_cast<std::size_t>(written);
     }

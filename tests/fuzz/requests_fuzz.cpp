@@ -82,13 +82,12 @@ void answer_request(const cli::InputLine& line, cli::RequestBuilder& builder, en
   try {
     cli::BatchRequest request = builder.build(line);
     if (!is_small(request.request)) return;
-    scheduler.submit(std::move(request.request),
-                     [key = line.key(), shape = std::move(request.shape)](engine::Response&& response) {
-                       const auto text = response.error.empty()
-                                             ? cli::answer_line(shape, response, *running().tokenizer, "fuzz")
-                                             : cli::error_line(shape, "failed", response.error);
-                       check_answer(text, key);
-                     });
+    scheduler.submit(
+        std::move(request.request), [key = line.key(), shape = std::move(request.shape)](engine::Response&& response) {
+          const auto text = response.error.empty() ? cli::answer_line(shape, response, *running().tokenizer, "fuzz")
+                                                   : cli::error_line(shape, "failed", response.error);
+          check_answer(text, key);
+        });
   } catch (const hk::Error& error) {
     check_answer(cli::error_line(cli::error_shape(line), "invalid_request", error.what()), line.key());
   }
