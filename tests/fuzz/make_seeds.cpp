@@ -130,6 +130,23 @@ void gguf_seeds(SeedFolder& seeds) {
   seeds.add(small.build());
 }
 
+/// Bytes of a row of 256 values.
+std::uint64_t payload_bytes(const kernels::Format& format) {
+  if (format.block_bytes != 0) return 256 / format.block_elements * format.block_bytes;
+  switch (format.type) {
+    case kernels::StorageType::kDQ4:
+      return 128;
+    case kernels::StorageType::kDQ8:
+      return 256;
+    case kernels::StorageType::kDQT:
+      return 64;
+    case kernels::StorageType::kSparse2_4:
+      return 544;
+    default:
+      return 160;  // readers of the others look for themselves
+  }
+}
+
 /// One tensor of every type that a file can hold with made-up bytes.
 void hk_seeds(SeedFolder& seeds) {
   engine::MetadataBuilder metadata;
@@ -159,15 +176,14 @@ void hk_seeds(SeedFolder& seeds) {
     plan.name = "t." + std::string(format.name);
     plan.type = format.type;
     plan.shape = {1, 256};
-    // Types whose payload has no fixed block get some bytes: their readers look for themselves.
-    plan.data_size = format.block_bytes == 0 ? 160 : 256 / format.block_elements * format.block_bytes;
+    plan.data_size = payload_bytes(format);
     if (format.storage_class == kernels::StorageClass::kVirtual) continue;
-    if (format.storage_class == kernels::StorageClass::kDual) plan.scale_size = 16;
+    if (format.storage_class == kernels::StorageClass::kDual) plan.scale_size = 32;
     try {
       write(seeds.next().string(), std::vector{plan});
       all.push_back(plan);
-    } catch (const hk::Error& error) {
-      std::fprintf(stderr, "make_seeds: %s\n", error.what());
+    } catch (const hk::Error&) {
+      // The writer knows no such size of this type: nothing to begin with.
     }
   }
   const std::string path = seeds.next().string();
