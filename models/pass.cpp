@@ -82,8 +82,7 @@ std::size_t Pass::bytes() const {
                       short_convolution_.bytes() + delta_.bytes() + scan_.bytes() + time_mix_.bytes() +
                       channel_mix_.bytes() + per_layer_input_.bytes() + streams_.bytes() + low_rows_.bytes() +
                       feed_forward_.bytes() + experts_.bytes() + mixer_rows_.bytes() + feed_forward_rows_.bytes();
-  for (const RowBuffer* buffer :
-       {&x_buffer_, &layer_input_buffer_, &normed_buffer_, &normed2_buffer_, &low_buffer_, &low_out_buffer_})
+  for (const RowBuffer* buffer : {&x_buffer_, &layer_input_buffer_, &normed_buffer_, &low_buffer_, &low_out_buffer_})
     bytes += buffer->bytes();
   for (const Angles& angles : stage_.angles) bytes += angles.cos_buffer.bytes() + angles.sin_buffer.bytes();
   return bytes;
@@ -273,13 +272,13 @@ Rows Pass::feed_forward(const LayerSpec& layer) {
       break;
     case FeedForwardKind::kDense: {
       const FeedForwardSpec& f = layer.feed_forward;
-      normalise(layer.feed_forward_norm, x, normed2_buffer_, feed_forward_rows_, {&f.gate, &f.up});
+      normalise(layer.feed_forward_norm, x, normed_buffer_, feed_forward_rows_, {&f.gate, &f.up});
       return feed_forward_.run(f, feed_forward_rows_);
     }
     case FeedForwardKind::kExperts:
       return experts(layer, layer.feed_forward_norm, x);
     case FeedForwardKind::kChannelMix:
-      normalise(layer.feed_forward_norm, x, normed2_buffer_, feed_forward_rows_, {});
+      normalise(layer.feed_forward_norm, x, normed_buffer_, feed_forward_rows_, {});
       return channel_mix_.run(layer.channel_mix, feed_forward_rows_.rows());
     case FeedForwardKind::kDenseAndExperts:
       return dense_and_experts(layer);
@@ -291,7 +290,7 @@ Rows Pass::experts(const LayerSpec& layer, const NormSpec& norm, const Rows& x) 
   const ExpertsSpec& e = layer.experts;
   const Matrix gate = e.gate ? e.gate[0] : Matrix{};
   const Matrix up = e.up[0];
-  normalise(norm, x, normed2_buffer_, feed_forward_rows_,
+  normalise(norm, x, normed_buffer_, feed_forward_rows_,
             {&e.router.logits, &gate, &up, &e.shared.gate, &e.shared.up, &e.shared_gate});
   switch (e.router.input) {
     case LayerInput::kNormed:
@@ -306,7 +305,7 @@ Rows Pass::experts(const LayerSpec& layer, const NormSpec& norm, const Rows& x) 
 
 Rows Pass::dense_and_experts(const LayerSpec& layer) {
   const FeedForwardSpec& f = layer.feed_forward;
-  normalise(layer.feed_forward_norm, x_, normed2_buffer_, feed_forward_rows_, {&f.gate, &f.up});
+  normalise(layer.feed_forward_norm, x_, normed_buffer_, feed_forward_rows_, {&f.gate, &f.up});
   const Rows dense = feed_forward_.run(f, feed_forward_rows_);
   const ExpertsSpec& e = layer.experts;
   const Rows mixture = experts(layer, e.norm, e.input == LayerInput::kLayer ? layer_input_ : x_);

@@ -84,7 +84,7 @@ class Pass {
   Experts experts_;
 
   PreparedRows mixer_rows_, feed_forward_rows_, low_rows_;
-  RowBuffer x_buffer_, layer_input_buffer_, normed_buffer_, normed2_buffer_, low_buffer_, low_out_buffer_;
+  RowBuffer x_buffer_, layer_input_buffer_, normed_buffer_, low_buffer_, low_out_buffer_;
   Rows x_, layer_input_;
   bool rows_dropped_ = false;  // x_ holds the wanted rows alone
 };
