@@ -239,7 +239,7 @@ TEST_F(Sequences, ProgressReachesTheEnd) {
   // After each layer in proportion, and at the end of each chunk.
   EXPECT_EQ(steps.size(), 4 * model_->info().layers);
   EXPECT_TRUE(std::ranges::is_sorted(steps));
-  for (const std::size_t end : {256, 512, 768, 777}) EXPECT_EQ(std::ranges::count(steps, end), 1) << end;
+  for (const std::size_t end : {256U, 512U, 768U, 777U}) EXPECT_EQ(std::ranges::count(steps, end), 1) << end;
   EXPECT_EQ(steps.back(), 777U);
   EXPECT_EQ(s->length(), kTokens);
 }
