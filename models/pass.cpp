@@ -28,6 +28,8 @@ std::string_view name_of(MixerKind kind) {
       return "attention and scan half";
     case MixerKind::kTimeMix:
       return "time mix half";
+    case MixerKind::kLinear:
+      return "linear half";
   }
   return "no mixer";
 }
@@ -242,7 +244,8 @@ Rows Pass::mix(const LayerSpec& layer) {
       return short_convolution_.run(layer.short_convolution, mixer_rows_);
     case MixerKind::kDelta: {
       const DeltaSpec& d = layer.delta;
-      prepare({&d.qkv, &d.gate, &d.beta_alpha, &d.beta, &d.alpha});
+      prepare({&d.qkv, &d.q, &d.k, &d.v, &d.gate, &d.beta_alpha, &d.beta, &d.alpha, &d.channel_alpha.down,
+               &d.low_gate.down});
       return delta_.run(d, mixer_rows_);
     }
     case MixerKind::kScan:
@@ -251,6 +254,13 @@ Rows Pass::mix(const LayerSpec& layer) {
     case MixerKind::kTimeMix:
       prepare({});
       return time_mix_.run(layer.time_mix, mixer_rows_.rows());
+    case MixerKind::kLinear: {
+      prepare({&a.output});
+      const Rows out = low_out_buffer_.shape(x_.n, x_.cols);
+      stage_.products.add(a.output, mixer_rows_, out);
+      stage_.products.run("linear");
+      return out;
+    }
     case MixerKind::kAttentionAndScan: {
       prepare({&a.q, &a.k, &a.v, &a.gate, &layer.scan.in});
       const Rows attended = attention_.run(a, mixer_rows_);

@@ -202,13 +202,25 @@ struct ShortConvolutionSpec {
   ConvolutionSpec convolution;
 };
 
+/// up(f(down(x))) + base, through few dimensions.
+struct LowRankSpec {
+  Matrix down, up;
+  const float* base = nullptr;
+};
+
 /// The gated delta rule: per value head a matrix [key_length, value_length] that forgets, and learns the difference
 /// between what it says for a key and what it should.
 struct DeltaSpec {
-  Matrix qkv;          ///< q and k of all key heads, v of all value heads
-  Matrix gate;         ///< of the result, as wide as v
+  Matrix qkv;                 ///< q and k of all key heads, v of all value heads
+  Matrix q, k, v;             ///< or each alone
+  Matrix gate;                ///< of the result, as wide as v
+  LowRankSpec low_gate;       ///< or through few dimensions
+  bool sigmoid_gate = false;  ///< the gate's sigmoid counts, else its SiLU
   Matrix beta_alpha;   ///< either both in one, of each key head first the betas of its value heads, then the alphas,
   Matrix beta, alpha;  ///< or each alone
+  /// Or, of each channel of the keys an alpha of its own: what a head keeps differs from channel to channel. The base
+  /// is their dt_bias.
+  LowRankSpec channel_alpha;
   ConvolutionSpec convolution;     ///< over q, k and v
   const float* dt_bias = nullptr;  ///< of each value head
   const float* decay = nullptr;    ///< of each value head, below zero
@@ -243,12 +255,6 @@ struct ScanSpec {
   std::size_t state = 0;
 
   std::size_t state_floats() const { return inner * state_length; }
-};
-
-/// up(f(down(x))) + base, through few dimensions.
-struct LowRankSpec {
-  Matrix down, up;
-  const float* base = nullptr;
 };
 
 /// The time mixing of RWKV 6 and 7: per head a matrix that forgets by channel and learns keys and values; 7 also takes
@@ -346,6 +352,7 @@ enum class MixerKind : std::uint8_t {
   kScan,
   kAttentionAndScan,  ///< side by side, added up
   kTimeMix,
+  kLinear,  ///< AttentionSpec::output alone: positions are not mixed at all
 };
 
 enum class FeedForwardKind : std::uint8_t {

@@ -132,6 +132,9 @@ class Builder {
   /// For each of the last `attention.shared_kv_layers` layers (or of so many as usual) the earlier one of its kind
   /// whose cache it reads.
   std::vector<std::optional<std::size_t>> shared_kv_layers(const std::vector<bool>& windowed, std::size_t usual) const;
+  /// A layer with latent attention (attn_kv_a_mqa and its kin) and norms before both branches, its feed-forward left to
+  /// the caller.
+  LayerSpec latent_layer(std::size_t layer, std::optional<std::size_t> rope, RopeStyle style);
   /// Room in the sequences' recurrent state: its offset.
   std::size_t take_state(std::size_t floats);
   /// NAME.weight [channels, kernel], and NAME.bias [channels] when present.

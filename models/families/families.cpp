@@ -8,6 +8,11 @@ namespace {
 constexpr Family kFamilies[] = {
     {"llama", describe_llama},
     {"mistral3", describe_mistral3},
+    {"deci", describe_deci},
+    {"maincoder", describe_maincoder},
+    {"jais2", describe_nemotron},
+    {"mellum", describe_mellum},
+    {"kimi-linear", describe_kimi_linear},
     {"qwen", describe_qwen},
     {"qwen2", describe_qwen2},
     {"qwen2vl", describe_qwen2},

@@ -1,7 +1,10 @@
 // Mixtures of experts whose attention is that of a dense family: Qwen2 and Qwen3 MoE, OLMoE, PhiMoE, GLM-4.5,
-// dots.llm1, DeepSeek 1, Ling (`bailingmoe`, `bailingmoe2`), ERNIE 4.5, Hunyuan, MiniMax M2.
+// dots.llm1, DeepSeek 1, Mellum 2, Ling (`bailingmoe`, `bailingmoe2`), ERNIE 4.5, Hunyuan, MiniMax M2.
+#include <fmt/format.h>
+
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "models/families/families.h"
 
@@ -68,6 +71,26 @@ void describe_qwen2moe(Builder& b) {
 }
 void describe_qwen3moe(Builder& b) {
   describe_mixture(b, {.head_norms = HeadNorms::kBeforeRope, .experts = kSoftmaxRenormalised});
+}
+/// Mellum 2: Qwen3 MoE in which three layers of four see a window and rotate without any scaling.
+void describe_mellum(Builder& b) {
+  describe_qwen3moe(b);
+  const std::size_t window = b.keys.count_or("attention.sliding_window", 0);
+  if (window == 0) return;
+  RopeSettings local = b.rope_settings();
+  // Runtimes do not agree on what another base for window layers would mean.
+  if (b.keys.positive_or("rope.freq_base_swa", local.base) != local.base)
+    b.keys.refuse(b.keys.full("rope.freq_base_swa"), "another base",
+                  fmt::format("that of full layers, {}", local.base));
+  local.scaling = RopeScaling::kNone;
+  local.factor = local.attention_factor = 1;
+  const std::size_t local_rope = b.rope(local);
+  const std::vector<bool> windowed = b.window_layers(4);
+  for (std::size_t i = 0; i < b.sizes.layers; ++i) {
+    if (!windowed[i]) continue;
+    b.spec.layers[i].attention.rope = local_rope;
+    b.set_window(b.spec.layers[i].attention, window);
+  }
 }
 void describe_olmoe(Builder& b) { describe_mixture(b, {.head_norms = HeadNorms::kWholeRow, .experts = kSoftmaxPlain}); }
 /// The norms are RMS norms with a bias.

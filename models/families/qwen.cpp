@@ -38,6 +38,13 @@ void describe_hunyuan_dense(Builder& b) { describe_halves(b, Bias::kOptional, He
 /// OpenELM: head counts and widths grow from layer to layer, which the lists in its metadata say.
 void describe_openelm(Builder& b) { describe_halves(b, Bias::kOptional, HeadNorms::kBeforeRope); }
 
+/// Maincoder rotates neighbours.
+void describe_maincoder(Builder& b) {
+  describe_halves(b, Bias::kOptional, HeadNorms::kAfterRope);
+  const RopeStyle style = read_rope_style(b.keys, RopeStyle::kAdjacent);
+  for (LayerSpec& layer : b.spec.layers) layer.attention.rope_style = style;
+}
+
 /// The first Qwen counts gate and up together in feed_forward_length.
 void describe_qwen(Builder& b) {
   b.read_sizes(NormKind::kRms);

@@ -10,9 +10,10 @@
 namespace hk::models {
 
 std::size_t DeltaMixer::bytes() const {
-  std::size_t bytes = mixed_rows_.bytes();
-  for (const RowBuffer* buffer : {&qkv_buffer_, &conv_buffer_, &gate_buffer_, &beta_buffer_, &alpha_buffer_,
-                                  &both_buffer_, &error_buffer_, &mixed_buffer_, &out_buffer_})
+  std::size_t bytes = mixed_rows_.bytes() + alpha_low_.bytes() + gate_low_.bytes();
+  for (const RowBuffer* buffer :
+       {&alpha_low_buffer_, &gate_low_buffer_, &qkv_buffer_, &conv_buffer_, &gate_buffer_, &beta_buffer_,
+        &alpha_buffer_, &both_buffer_, &error_buffer_, &mixed_buffer_, &out_buffer_})
     bytes += buffer->bytes();
   return bytes;
 }
@@ -42,7 +43,11 @@ Rows DeltaMixer::run(const DeltaSpec& spec, const PreparedRows& input) {
       float* part = mixed_[i] + head * spec.value_length;
       stage_.norm(spec.norm, part, spec.value_length, part);
     }
-    stage_.kernels.silu_mul(gate_[i], mixed_[i], width, mixed_[i]);
+    if (spec.sigmoid_gate) {
+      for (std::size_t c = 0; c < width; ++c) mixed_[i][c] *= sigmoid(gate_[i][c]);
+    } else {
+      stage_.kernels.silu_mul(gate_[i], mixed_[i], width, mixed_[i]);
+    }
     mixed_rows_.prepare_row(i);
   });
   timer.stop();
@@ -54,16 +59,39 @@ Rows DeltaMixer::run(const DeltaSpec& spec, const PreparedRows& input) {
 
 void DeltaMixer::project(const DeltaSpec& spec, const PreparedRows& input) {
   const std::size_t n = input.rows().n;
-  qkv_ = qkv_buffer_.shape(n, spec.qkv.rows);
-  gate_ = gate_buffer_.shape(n, spec.gate.rows);
+  const std::size_t key_width = spec.key_heads * spec.key_length;
+  const std::size_t value_width = spec.value_heads * spec.value_length;
+  qkv_ = qkv_buffer_.shape(n, 2 * key_width + value_width);
+  gate_ = gate_buffer_.shape(n, value_width);
   beta_ = beta_buffer_.shape(n, spec.value_heads);
-  alpha_ = alpha_buffer_.shape(n, spec.value_heads);
+  alpha_ = alpha_buffer_.shape(n, spec.channel_alpha.up ? key_width : spec.value_heads);
   both_ = spec.beta_alpha ? both_buffer_.shape(n, 2 * spec.value_heads) : Rows{};
-  stage_.products.add(spec.qkv, input, qkv_);
-  stage_.products.add(spec.gate, input, gate_);
-  stage_.products.add(spec.beta_alpha, input, both_);
-  stage_.products.add(spec.beta, input, beta_);
-  stage_.products.add(spec.alpha, input, alpha_);
+  Products& products = stage_.products;
+  products.add(spec.qkv, input, qkv_);
+  products.add_part(spec.q, input, 0, n, qkv_.data, qkv_.stride);
+  products.add_part(spec.k, input, 0, n, qkv_.data + key_width, qkv_.stride);
+  products.add_part(spec.v, input, 0, n, qkv_.data + 2 * key_width, qkv_.stride);
+  products.add(spec.gate, input, gate_);
+  products.add(spec.beta_alpha, input, both_);
+  products.add(spec.beta, input, beta_);
+  products.add(spec.alpha, input, alpha_);
+  const Rows alpha_low = alpha_low_buffer_.shape(n, spec.channel_alpha.down.rows);
+  const Rows gate_low = gate_low_buffer_.shape(n, spec.low_gate.down.rows);
+  alpha_low_.begin(alpha_low, {&spec.channel_alpha.up});
+  gate_low_.begin(gate_low, {&spec.low_gate.up});
+  products.add(spec.channel_alpha.down, input, alpha_low);
+  products.add(spec.low_gate.down, input, gate_low);
+  products.run("delta in");
+  if (spec.channel_alpha.up || spec.low_gate.up) project_low(spec);
+}
+
+void DeltaMixer::project_low(const DeltaSpec& spec) {
+  for_rows(stage_.pool, alpha_.n, [&](std::size_t i) {
+    if (spec.channel_alpha.up) alpha_low_.prepare_row(i);
+    if (spec.low_gate.up) gate_low_.prepare_row(i);
+  });
+  stage_.products.add(spec.channel_alpha.up, alpha_low_, alpha_);
+  stage_.products.add(spec.low_gate.up, gate_low_, gate_);
   stage_.products.run("delta in");
 }
 
@@ -86,8 +114,13 @@ void DeltaMixer::prepare_heads(const DeltaSpec& spec, std::size_t i) {
       alpha_[i][head] = pair[ratio];
     }
   }
+  for (std::size_t head = 0; head < spec.value_heads; ++head) beta_[i][head] = sigmoid(beta_[i][head]);
+  if (spec.channel_alpha.up) {
+    for (std::size_t c = 0; c < alpha_.cols; ++c)
+      alpha_[i][c] = std::exp(softplus(alpha_[i][c] + spec.channel_alpha.base[c]) * spec.decay[c / spec.key_length]);
+    return;
+  }
   for (std::size_t head = 0; head < spec.value_heads; ++head) {
-    beta_[i][head] = sigmoid(beta_[i][head]);
     alpha_[i][head] = std::exp(softplus(alpha_[i][head] + spec.dt_bias[head]) * spec.decay[head]);
   }
 }
@@ -105,7 +138,13 @@ void DeltaMixer::step(const DeltaSpec& spec, const Segment& segment, std::size_t
     const float* before = segment.sequence->state_before(spec.state) + head * size;
     if (before != memory) std::copy_n(before, size, memory);
   }
-  k.scale(memory, alpha_[i][head], size);
+  if (spec.channel_alpha.up) {
+    const float* alpha = alpha_[i] + key_head * spec.key_length;
+    for (std::size_t d = 0; d < spec.key_length; ++d)
+      k.scale(memory + d * spec.value_length, alpha[d], spec.value_length);
+  } else {
+    k.scale(memory, alpha_[i][head], size);
+  }
   // what the memory says for this key, taken from what it should say
   float* error = error_[i] + head * spec.value_length;
   std::copy_n(value, spec.value_length, error);

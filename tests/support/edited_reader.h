@@ -37,6 +37,16 @@ class EditedReader final : public engine::ModelReader {
     return set(key, engine::ValueType::kJson, value.data(), value.size());
   }
 
+  /// The same model under another name: keys and all.
+  EditedReader& rename_architecture(const std::string& from, const std::string& to) {
+    for (engine::MetadataEntry& entry : entries_) {
+      if (!entry.key.starts_with(from + ".")) continue;
+      const std::string renamed = to + std::string(entry.key.substr(from.size()));
+      entry.key = keep(renamed.data(), renamed.size()).text;
+    }
+    return set_text("general.architecture", to);
+  }
+
   engine::TensorView* tensor(const std::string& name) {
     for (engine::TensorView& view : tensors_) {
       if (view.name == name) return &view;
