@@ -22,9 +22,6 @@ HK_NOINLINE void float_tile(FloatScratch& scratch, int columns, const MatmulArgs
   const auto* x =
       static_cast<const std::uint8_t*>(args.activations) + (first + i) * args.activation_stride + first_column * 4;
   const auto* ahead = x + A * args.activation_stride;
-  for (int a = 0; a < A; ++a) {
-    for (int at = 0; at < 4 * columns; at += 64) __builtin_prefetch(rows.row(ahead, a) + at);
-  }
   // two short chains a sum, one after the other: the registers hold the sums of one
   const auto half_of_columns = [&](int first_half, vf(&part)[R][A]) HK_LAMBDA_INLINE {
     const std::uint8_t* values = x + 4 * first_half;
@@ -39,6 +36,10 @@ HK_NOINLINE void float_tile(FloatScratch& scratch, int columns, const MatmulArgs
     };
     int k = first_half;
     for (; k + 8 <= columns; k += 8) {
+      // the next tile's activations, a few lines at a time: every second row in each half
+      if (k % 16 < 8) {
+        for (int a = first_half; a < A; a += 2) __builtin_prefetch(rows.row(ahead, a) + 4 * k);
+      }
 #pragma GCC unroll 4
       for (int j = 0; j < 8; j += 2) add(j);
       advance(values, 32);

@@ -68,13 +68,15 @@ struct GridFormat : SuperFormat {
   static constexpr bool kPairOrder = true;
   static constexpr int kBias = kGridBias;
   static constexpr int kSub = 32;
+  static constexpr int kFirst = 2;
+  static constexpr Edge kEdge = Edge::kFront;
 };
 
 /// iq2: points of eight elements, vectors 2g and 2g + 1 hold those of group g.
 template <int kEntries, const std::uint16_t* kTable>
 struct IQ2Format : GridFormat {
   using Head = GridHead<16>;
-  static HK_INLINE void sub(const std::uint8_t* const*, std::size_t, int g, const Head& head, vi* steps) {
+  static HK_INLINE void sub(const vi*, int g, const Head& head, vi* steps) {
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
       const vi points = lookup_words<kEntries>(kTable, head.points[2 * g + h]);
@@ -89,66 +91,54 @@ HK_INLINE void nibble_scales(const vi* words, vi* scales) {
 }
 
 struct IQ2_XXS : IQ2Format<256, kIQ2XXSPacked> {
-  static constexpr int kBytes = 66;
+  static constexpr int kBytes = 66, kWords = 16;
   static constexpr int kGroup = 32;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    head.d = half_low(load_rows4(rows, offset)) * 0.125f;
+  static HK_INLINE void head(const vi* words, vi edge, Head& head) {
+    head.d = half_low(edge) * 0.125f;
     head.dmin = vf{};
-    for (int j = 0; j < 4; ++j) {
-      vi words[4];
-      load_rows16(rows, offset + 2 + 16 * j, words);
-      for (int k = 0; k < 2; ++k) {  // four index bytes, then sign indices and scale
-        const int g = 2 * j + k;
-        head.points[2 * g] = byte_pair(words[2 * k], 0);
-        head.points[2 * g + 1] = byte_pair(words[2 * k], 1);
-        head.scales[g] = 2 * shr(words[2 * k + 1], 28) + 1;
-        head.signs[g] = packed_signs(words[2 * k + 1]);
-      }
+#pragma GCC unroll 8
+    for (int g = 0; g < 8; ++g) {  // four index bytes, then sign indices and scale
+      head.points[2 * g] = byte_pair(words[2 * g], 0);
+      head.points[2 * g + 1] = byte_pair(words[2 * g], 1);
+      head.scales[g] = 2 * shr(words[2 * g + 1], 28) + 1;
+      head.signs[g] = packed_signs(words[2 * g + 1]);
     }
     lookup_ahead<256>(kIQ2XXSPacked, head.points);
   }
 };
 
 struct IQ2_XS : IQ2Format<512, kIQ2XSPacked> {
-  static constexpr int kBytes = 74;
+  static constexpr int kBytes = 74, kWords = 18;
   static constexpr int kGroup = 16;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    head.d = half_low(load_rows4(rows, offset)) * 0.125f;
+  static HK_INLINE void head(const vi* words, vi edge, Head& head) {
+    head.d = half_low(edge) * 0.125f;
     head.dmin = vf{};
-    for (int j = 0; j < 4; ++j) {
-      vi words[4];
-      load_rows16(rows, offset + 2 + 16 * j, words);
-      for (int k = 0; k < 4; ++k) head.points[4 * j + k] = words[k] & 0x01FF01FF;
-      for (int k = 0; k < 2; ++k) {  // the sign index stands above the index of the point
-        const vi a = shr(words[2 * k], 9) & 0x007F007F, b = shr(words[2 * k + 1], 9) & 0x007F007F;
-        head.signs[2 * j + k] = complete_signs(merge_bits(0xFFFF, a, b << 16) | merge_bits(0xFFFF, shr(a, 16), b) << 8);
-      }
+#pragma GCC unroll 16
+    for (int k = 0; k < 16; ++k) head.points[k] = words[k] & 0x01FF01FF;
+#pragma GCC unroll 8
+    for (int g = 0; g < 8; ++g) {  // the sign index stands above the index of the point
+      const vi a = shr(words[2 * g], 9) & 0x007F007F, b = shr(words[2 * g + 1], 9) & 0x007F007F;
+      head.signs[g] = complete_signs(merge_bits(0xFFFF, a, b << 16) | merge_bits(0xFFFF, shr(a, 16), b) << 8);
     }
     lookup_ahead<512>(kIQ2XSPacked, head.points);
-    vi words[4];
-    load_rows16(rows, offset + 58, words);
-    nibble_scales(words + 2, head.scales);
+    nibble_scales(words + 16, head.scales);
   }
 };
 
 struct IQ2_S : IQ2Format<1024, kIQ2SPacked> {
-  static constexpr int kBytes = 82;
+  static constexpr int kBytes = 82, kWords = 20;
   static constexpr int kGroup = 16;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    head.d = half_low(load_rows4(rows, offset)) * 0.125f;
+  static HK_INLINE void head(const vi* words, vi edge, Head& head) {
+    head.d = half_low(edge) * 0.125f;
     head.dmin = vf{};
-    vi tail[4];
-    load_rows16(rows, offset + 66, tail);
-    nibble_scales(tail + 2, head.scales);
-    for (int j = 0; j < 2; ++j) {
-      vi low[4];
-      load_rows16(rows, offset + 2 + 16 * j, low);
-      for (int k = 0; k < 8; ++k) {
-        const vi high = shr(tail[j], 4 * k);  // two bits a point
-        head.points[8 * j + k] = byte_pair(low[k / 2], k % 2) | (high << 8 & 0x300) | (high << 22 & 0x03000000);
-      }
-      load_rows16(rows, offset + 34 + 16 * j, head.signs + 4 * j);
+    nibble_scales(words + 18, head.scales);
+#pragma GCC unroll 16
+    for (int k = 0; k < 16; ++k) {
+      const vi high = shr(words[16 + k / 8], 4 * (k % 8));  // two bits a point
+      head.points[k] = byte_pair(words[k / 2], k % 2) | (high << 8 & 0x300) | (high << 22 & 0x03000000);
     }
+#pragma GCC unroll 8
+    for (int g = 0; g < 8; ++g) head.signs[g] = words[8 + g];
     lookup_ahead<1024>(kIQ2SPacked, head.points);
   }
 };
@@ -158,7 +148,7 @@ template <int kEntries, const std::uint16_t* kTable, const std::int8_t* kValues>
 struct IQ3Format : GridFormat {
   static constexpr int kGroup = 32;
   using Head = GridHead<32>;
-  static HK_INLINE void sub(const std::uint8_t* const*, std::size_t, int g, const Head& head, vi* steps) {
+  static HK_INLINE void sub(const vi*, int g, const Head& head, vi* steps) {
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {
       const vi even = lookup_words<kEntries>(kTable, head.points[4 * g + 2 * h]),
@@ -170,46 +160,37 @@ struct IQ3Format : GridFormat {
 };
 
 struct IQ3_XXS : IQ3Format<256, kIQ3XXSPacked, kIQ3XXSValues> {
-  static constexpr int kBytes = 98;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    head.d = half_low(load_rows4(rows, offset)) * 0.25f;
+  static constexpr int kBytes = 98, kWords = 24;
+  static HK_INLINE void head(const vi* words, vi edge, Head& head) {
+    head.d = half_low(edge) * 0.25f;
     head.dmin = vf{};
-    vi words[4];
-    for (int j = 0; j < 4; ++j) {
-      load_rows16(rows, offset + 2 + 16 * j, words);
-      for (int k = 0; k < 8; ++k) head.points[8 * j + k] = shr(words[k / 2], 8 * (k % 2)) & 0x00FF00FF;
-    }
+#pragma GCC unroll 32
+    for (int k = 0; k < 32; ++k) head.points[k] = shr(words[k / 2], 8 * (k % 2)) & 0x00FF00FF;
     lookup_ahead<256>(kIQ3XXSPacked, head.points);
-    for (int j = 0; j < 2; ++j) {
-      load_rows16(rows, offset + 66 + 16 * j, words);
-      for (int k = 0; k < 4; ++k) {
-        head.scales[4 * j + k] = 2 * shr(words[k], 28) + 1;
-        head.signs[4 * j + k] = packed_signs(words[k]);
-      }
+#pragma GCC unroll 8
+    for (int g = 0; g < 8; ++g) {
+      head.scales[g] = 2 * shr(words[16 + g], 28) + 1;
+      head.signs[g] = packed_signs(words[16 + g]);
     }
   }
 };
 
 struct IQ3_S : IQ3Format<512, kIQ3SPacked, kIQ3SValues> {
-  static constexpr int kBytes = 110;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    head.d = half_low(load_rows4(rows, offset));
+  static constexpr int kBytes = 110, kWords = 27;
+  static HK_INLINE void head(const vi* words, vi edge, Head& head) {
+    head.d = half_low(edge);
     head.dmin = vf{};
-    vi tail[4], words[4];
-    load_rows16(rows, offset + 66, tail);
-    for (int j = 0; j < 4; ++j) {
-      load_rows16(rows, offset + 2 + 16 * j, words);
-      for (int k = 0; k < 8; ++k) {
-        const vi high = shr(tail[j / 2], 16 * (j % 2) + 4 * (k / 2) + k % 2);  // one bit a point
-        head.points[8 * j + k] =
-            (shr(words[k / 2], 8 * (k % 2)) & 0x00FF00FF) | (high << 8 & 0x100) | (high << 22 & 0x01000000);
-      }
+#pragma GCC unroll 32
+    for (int k = 0; k < 32; ++k) {
+      const vi high = shr(words[16 + k / 16], 4 * (k % 16 / 2) + k % 2);  // one bit a point
+      head.points[k] = (shr(words[k / 2], 8 * (k % 2)) & 0x00FF00FF) | (high << 8 & 0x100) | (high << 22 & 0x01000000);
     }
     lookup_ahead<512>(kIQ3SPacked, head.points);
-    load_rows16(rows, offset + 74, head.signs);
-    load_rows16(rows, offset + 90, head.signs + 4);
-    const vi scales = load_rows4_before(rows, offset + 110);
-    for (int g = 0; g < 8; ++g) head.scales[g] = 2 * (shr(scales, 4 * g) & 15) + 1;
+#pragma GCC unroll 8
+    for (int g = 0; g < 8; ++g) {
+      head.signs[g] = words[18 + g];
+      head.scales[g] = 2 * (shr(words[26], 4 * g) & 15) + 1;
+    }
   }
 };
 
@@ -236,22 +217,22 @@ struct IQ1Format : GridFormat {
 };
 
 struct IQ1_S : IQ1Format {
-  static constexpr int kBytes = 50;
+  static constexpr int kBytes = 50, kWords = 12;
   static constexpr int kGroup = 32;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    head.d = half_low(load_rows4(rows, offset)) * 0.125f;
+  static HK_INLINE void head(const vi* words, vi edge, Head& head) {
+    head.d = half_low(edge) * 0.125f;
     head.dmin = vf{};
-    vi low[8];
-    load_rows16(rows, offset + 2, low);
-    load_rows16(rows, offset + 18, low + 4);
-    load_rows16(rows, offset + 34, head.high);
+    const vi* low = words;
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) head.high[k] = words[8 + k];
 #pragma GCC unroll 16
     for (int k = 0; k < 16; ++k)  // 16 bits a group: four times three, the scale, the sign of the offset
       head.points[k] = index<3>(low[k / 2], k % 2, shr(head.high[k / 4], 16 * (k / 2 % 2) + 6 * (k % 2)));
     lookup_ahead<2048>(kIQ1SPacked, head.points);
+#pragma GCC unroll 8
     for (int g = 0; g < 8; ++g) head.scales[g] = 2 * (shr(head.high[g / 2], 16 * (g % 2) + 12) & 7) + 1;
   }
-  static HK_INLINE void sub(const std::uint8_t* const*, std::size_t, int g, const Head& head, vi* steps) {
+  static HK_INLINE void sub(const vi*, int g, const Head& head, vi* steps) {
     const vi positive = ((g % 2 == 0 ? head.high[g / 2] << 16 : head.high[g / 2]) >> 31) + 1;
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h)
@@ -260,28 +241,28 @@ struct IQ1_S : IQ1Format {
 };
 
 struct IQ1_M : IQ1Format {
-  static constexpr int kBytes = 56;
+  static constexpr int kBytes = 56, kWords = 14;
+  static constexpr int kFirst = 0;
+  static constexpr Edge kEdge = Edge::kNone;
   static constexpr int kGroup = 16;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    vi words[4];
-    load_rows16(rows, offset + 40, words);
-    const vi a = words[2], b = words[3];  // four 16-bit words: four 3-bit scales, a nibble of d on top
+  static HK_INLINE void head(const vi* words, vi, Head& head) {
+    const vi a = words[12], b = words[13];  // four 16-bit words: four 3-bit scales, a nibble of d on top
     head.d = half_low((shr(a, 12) & 0xF) | (shr(a, 24) & 0xF0) | (shr(b, 4) & 0xF00) | (shr(b, 16) & 0xF000)) * 0.125f;
     head.dmin = vf{};
+#pragma GCC unroll 16
     for (int t = 0; t < 16; ++t) {
       const vi word = shr(t < 8 ? a : b, 16 * (t / 4 % 2));
       head.scales[t] = 2 * (shr(word, 3 * (t % 4)) & 7) + 1;
     }
-    vi low[8];
-    load_rows16(rows, offset, low);
-    load_rows16(rows, offset + 16, low + 4);
-    load_rows16(rows, offset + 32, head.high);
+    const vi* low = words;
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) head.high[k] = words[8 + k];
 #pragma GCC unroll 16
     for (int k = 0; k < 16; ++k)  // a nibble a point: three bits, the sign of the offset
       head.points[k] = index<4>(low[k / 2], k % 2, shr(head.high[k / 4], 8 * (k % 4)));
     lookup_ahead<2048>(kIQ1SPacked, head.points);
   }
-  static HK_INLINE void sub(const std::uint8_t* const*, std::size_t, int g, const Head& head, vi* steps) {
+  static HK_INLINE void sub(const vi*, int g, const Head& head, vi* steps) {
     const vi nibbles = shr(head.high[g / 2], 16 * (g % 2));
 #pragma GCC unroll 2
     for (int h = 0; h < 2; ++h) {

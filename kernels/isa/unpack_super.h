@@ -1,7 +1,8 @@
 // Unpackers of the Super family with regular codes: 256 elements with integer group scales under one float scale, W
 // rows at a time. The grid formats are in unpack_grid.h.
 //
-// Part of the level sources (see vec.h; "steps" and biases as in unpack_block.h). A super-block is taken in two calls:
+// Part of the level sources (see vec.h; words, steps and biases as in unpack_block.h). A super-block comes as kWords
+// words from byte kFirst on, and a word at its edge when that leaves two bytes over (kEdge). It is taken in two calls:
 //   head(): group scales (kGroup elements each) as int lanes, group minima as pairs of int16, d and -dmin as float
 //   lanes; sub(c): the steps of kSub elements.
 // kFolded formats multiply the group scale into the byte itself (it fits), so that a super-block is one integer sum.
@@ -20,7 +21,15 @@ struct SuperHead {
   vf d, dmin;                                    ///< dmin negated
 };
 
+enum class Edge {
+  kNone,
+  kFront,  ///< the first two bytes: the low half of the edge word
+  kBack    ///< the last two bytes: the high half
+};
+
 struct SuperFormat {
+  static constexpr int kFirst = 0;
+  static constexpr Edge kEdge = Edge::kNone;
   static constexpr bool kWide = false;
   static constexpr bool kFolded = false;
   static constexpr bool kPairOrder = false;  ///< see unpack_grid.h
@@ -29,12 +38,23 @@ struct SuperFormat {
   static constexpr int position(int u) { return u; }
 };
 
+/// Bytes a and b of every lane as a pair of 16-bit words.
+template <int A, int B>
+HK_INLINE vi bytes_apart(vi bytes) {
+  alignas(16) static constexpr std::int8_t kPattern[16] = {A,     -1, B,     -1, A + 4,  -1, B + 4,  -1,
+                                                           A + 8, -1, B + 8, -1, A + 12, -1, B + 12, -1};
+  return permute16(bytes, kPattern);
+}
 /// Byte k of `bytes` in every lane, zero-extended.
 HK_INLINE vi byte_of(vi bytes, int k) { return shr(bytes, 8 * k) & 0xFF; }
 /// Bytes 2h and 2h + 1 as a pair of int16.
-HK_INLINE vi byte_pair(vi bytes, int h) {
-  const vi two = shr(bytes, 16 * h);
-  return (two & 0xFF) | ((two << 8) & 0x00FF0000);
+HK_INLINE vi byte_pair(vi bytes, int h) { return h == 0 ? bytes_apart<0, 1>(bytes) : bytes_apart<2, 3>(bytes); }
+/// Byte k as both words.
+HK_INLINE vi byte_twice(vi bytes, int k) {
+  return k == 0   ? bytes_apart<0, 0>(bytes)
+         : k == 1 ? bytes_apart<1, 1>(bytes)
+         : k == 2 ? bytes_apart<2, 2>(bytes)
+                  : bytes_apart<3, 3>(bytes);
 }
 
 /// The 6-bit scales and minima of q4_k and q5_k from the three scale dwords of each row, as bytes in group order.
@@ -51,23 +71,22 @@ struct K4Format : SuperFormat {
   static constexpr int kMinGroup = 32;
   static constexpr int kSub = 64;
   using Head = SuperHead<8, 4>;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    vi words[4], scales[2], mins[2];
-    load_rows16(rows, offset, words);
-    head.d = half_low(words[0]);
-    head.dmin = -half_high(words[0]);
+  static HK_INLINE void head(const vi* words, vi, Head& head) {
+    vi scales[2], mins[2];
+    split_halves(words[0], &head.d, &head.dmin);
+    head.dmin = -head.dmin;
     unpack_scales_k4(words + 1, scales, mins);
+#pragma GCC unroll 8
     for (int g = 0; g < 8; ++g) head.scales[g] = byte_of(scales[g / 4], g % 4);
     for (int j = 0; j < 4; ++j) head.mins[j] = byte_pair(mins[j / 2], j % 2);
   }
 };
 
 struct Q4_K : K4Format {
-  static constexpr int kBytes = 144;
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int c, const Head&, vi* steps) {
+  static constexpr int kBytes = 144, kWords = 36;
+  static HK_INLINE void sub(const vi* words, int c, const Head&, vi* steps) {
     for (int half = 0; half < 2; ++half) {
-      vi packed[4];
-      load_rows16(rows, offset + 16 + 32 * c + 16 * half, packed);
+      const vi* packed = words + 4 + 8 * c + 4 * half;
       for (int j = 0; j < 4; ++j) {
         steps[4 * half + j] = packed[j] & kLowNibbles;
         steps[8 + 4 * half + j] = shr(packed[j], 4) & kLowNibbles;
@@ -77,12 +96,10 @@ struct Q4_K : K4Format {
 };
 
 struct Q5_K : K4Format {
-  static constexpr int kBytes = 176;
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int c, const Head&, vi* steps) {
+  static constexpr int kBytes = 176, kWords = 44;
+  static HK_INLINE void sub(const vi* words, int c, const Head&, vi* steps) {
     for (int half = 0; half < 2; ++half) {
-      vi packed[4], high[4];
-      load_rows16(rows, offset + 48 + 32 * c + 16 * half, packed);
-      load_rows16(rows, offset + 16 + 16 * half, high);
+      const vi *packed = words + 12 + 8 * c + 4 * half, *high = words + 4 + 4 * half;
       for (int j = 0; j < 4; ++j) {
         const vi bits = shr(high[j], 2 * c);
         steps[4 * half + j] = (packed[j] & kLowNibbles) | ((bits & 0x01010101) << 4);
@@ -93,25 +110,23 @@ struct Q5_K : K4Format {
 };
 
 struct Q6_K : SuperFormat {
-  static constexpr int kBytes = 210;
+  static constexpr int kBytes = 210, kWords = 52;
+  static constexpr Edge kEdge = Edge::kBack;
   static constexpr int kBias = 32;
   static constexpr int kGroup = 16;
   static constexpr int kSub = 128;
   using Head = SuperHead<16, 0>;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    vi words[4];
-    load_rows16(rows, offset + 192, words);
-    for (int g = 0; g < 16; ++g) head.scales[g] = (words[g / 4] << (24 - 8 * (g % 4))) >> 24;
-    head.d = half_high(load_rows4_before(rows, offset + 210));
+  static HK_INLINE void head(const vi* words, vi edge, Head& head) {
+#pragma GCC unroll 16
+    for (int g = 0; g < 16; ++g) head.scales[g] = (words[48 + g / 4] << (24 - 8 * (g % 4))) >> 24;
+    head.d = half_high(edge);
     head.dmin = vf{};
   }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int h, const Head&, vi* steps) {
+  static HK_INLINE void sub(const vi* words, int h, const Head&, vi* steps) {
     for (int q = 0; q < 2; ++q) {
-      vi high[4];
-      load_rows16(rows, offset + 128 + 32 * h + 16 * q, high);
+      const vi* high = words + 32 + 8 * h + 4 * q;
       for (int k = 0; k < 2; ++k) {
-        vi low[4];
-        load_rows16(rows, offset + 64 * h + 32 * k + 16 * q, low);
+        const vi* low = words + 16 * h + 8 * k + 4 * q;
         for (int j = 0; j < 4; ++j) {
           steps[8 * k + 4 * q + j] = (low[j] & kLowNibbles) | ((shr(high[j], 2 * k) & 0x03030303) << 4);
           steps[8 * (k + 2) + 4 * q + j] =
@@ -124,26 +139,24 @@ struct Q6_K : SuperFormat {
 
 /// Group scale times code is at most 15 * 3.
 struct Q2_K : SuperFormat {
-  static constexpr int kBytes = 84;
+  static constexpr int kBytes = 84, kWords = 21;
   static constexpr int kBias = 0;
   static constexpr bool kFolded = true;
   static constexpr int kGroup = 16;
   static constexpr int kMinGroup = 16;
   static constexpr int kSub = 128;
   using Head = SuperHead<16, 8>;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    vi words[4];
-    load_rows16(rows, offset, words);
-    for (int g = 0; g < 16; ++g) head.scales[g] = (byte_of(words[g / 4], g % 4) & 15) * 0x00010001;
+  static HK_INLINE void head(const vi* words, vi, Head& head) {
+#pragma GCC unroll 16
+    for (int g = 0; g < 16; ++g) head.scales[g] = byte_twice(words[g / 4] & kLowNibbles, g % 4);
+#pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) head.mins[j] = byte_pair(shr(words[j / 2], 4) & kLowNibbles, j % 2);
-    const vi scales = load_rows4_before(rows, offset + 84);
-    head.d = half_low(scales);
-    head.dmin = -half_high(scales);
+    split_halves(words[20], &head.d, &head.dmin);
+    head.dmin = -head.dmin;
   }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int h, const Head& head, vi* steps) {
+  static HK_INLINE void sub(const vi* words, int h, const Head& head, vi* steps) {
     for (int q = 0; q < 2; ++q) {
-      vi packed[4];
-      load_rows16(rows, offset + 16 + 32 * h + 16 * q, packed);
+      const vi* packed = words + 4 + 8 * h + 4 * q;
       for (int k = 0; k < 4; ++k) {
         const vi scale = head.scales[8 * h + 2 * k + q];
         // bytes stay below 256: no carry between the two bytes of a word
@@ -153,41 +166,37 @@ struct Q2_K : SuperFormat {
   }
 };
 
-/// The sixteen 6-bit scales of q3_k as bytes in group order, and d in the high half of the last dword. The bytes from
-/// `offset` + 94 on are 2 of codes, 12 of scales and d.
-HK_INLINE void unpack_scales_k3(const std::uint8_t* const* rows, std::size_t offset, vi* scales, vf* d) {
-  vi tail[4];
-  load_rows16(rows, offset + 94, tail);
-  const vi a = shr(tail[0], 16) | (tail[1] << 16), b = shr(tail[1], 16) | (tail[2] << 16);
-  const vi c = shr(tail[2], 16) | (tail[3] << 16);
+/// The sixteen 6-bit scales of q3_k as bytes in group order.
+HK_INLINE void unpack_scales_k3(const vi* words, vi* scales) {
+  const vi a = words[24], b = words[25], c = words[26];
   scales[0] = (a & kLowNibbles) | ((c & 0x03030303) << 4);
   scales[1] = (b & kLowNibbles) | ((shr(c, 2) & 0x03030303) << 4);
   scales[2] = (shr(a, 4) & kLowNibbles) | ((shr(c, 4) & 0x03030303) << 4);
   scales[3] = (shr(b, 4) & kLowNibbles) | ((shr(c, 6) & 0x03030303) << 4);
-  *d = half_high(tail[3]);
 }
 
 /// For one activation: codes of three bits, scales beside them. Cheaper to unpack than Q3_K, dearer to multiply; the
 /// integers come out the same.
 struct Q3_KStream : SuperFormat {
-  static constexpr int kBytes = 110;
+  static constexpr int kBytes = 110, kWords = 27;
+  static constexpr Edge kEdge = Edge::kBack;
   static constexpr int kBias = 4;
   static constexpr int kGroup = 16;
   static constexpr int kSub = 128;
   using Head = SuperHead<16, 0>;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
+  static HK_INLINE void head(const vi* words, vi edge, Head& head) {
     vi scales[4];
-    unpack_scales_k3(rows, offset, scales, &head.d);
+    unpack_scales_k3(words, scales);
+    head.d = half_high(edge);
+#pragma GCC unroll 16
     for (int g = 0; g < 16; ++g) head.scales[g] = byte_of(scales[g / 4], g % 4) - 32;
     head.dmin = vf{};
   }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int h, const Head&, vi* steps) {
-    vi packed[8], high[8];
-    for (int q = 0; q < 2; ++q) {
-      load_rows16(rows, offset + 32 + 32 * h + 16 * q, packed + 4 * q);
-      load_rows16(rows, offset + 16 * q, high + 4 * q);
-    }
-    for (int j = 0; j < 8; ++j) high[j] = shr(high[j], 4 * h);
+  static HK_INLINE void sub(const vi* words, int h, const Head&, vi* steps) {
+    const vi* packed = words + 8 + 8 * h;
+    vi high[8];
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) high[j] = shr(words[j], 4 * h);
     for (int k = 0; k < 4; ++k) {
       for (int j = 0; j < 8; ++j)
         steps[8 * k + j] = (shr(packed[j], 2 * k) & 0x03030303) | ((high[j] << 2 >> k) & 0x04040404);
@@ -197,28 +206,28 @@ struct Q3_KStream : SuperFormat {
 
 /// -(group scale * code) is in -128..124 and fits a byte; d is negated to match.
 struct Q3_K : SuperFormat {
-  static constexpr int kBytes = 110;
+  static constexpr int kBytes = 110, kWords = 27;
+  static constexpr Edge kEdge = Edge::kBack;
   static constexpr int kBias = kWideBias;
   static constexpr bool kWide = true;
   static constexpr bool kFolded = true;
   static constexpr int kGroup = 16;
   static constexpr int kSub = 128;
   using Head = SuperHead<16, 0>;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
+  static HK_INLINE void head(const vi* words, vi edge, Head& head) {
     vi s[4];
-    unpack_scales_k3(rows, offset, s, &head.d);
+    unpack_scales_k3(words, s);
     // t = 64 - s, in 1..64, as two words
-    for (int g = 0; g < 16; ++g) head.scales[g] = (64 - byte_of(s[g / 4], g % 4)) * 0x00010001;
-    head.d = -head.d;
+#pragma GCC unroll 16
+    for (int g = 0; g < 16; ++g) head.scales[g] = byte_twice(sub_bytes(set_i(0x40404040), s[g / 4]), g % 4);
+    head.d = -half_high(edge);
     head.dmin = vf{};
   }
   /// With the code q = low + 4 h - 4 (h the high bit) and the scale s - 32 = 32 - t:
   /// -q (32 - t) = low t - 32 low + h (4 t - 128) - 4 t + 128, all modulo 256 in every byte.
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int h, const Head& head, vi* steps) {
+  static HK_INLINE void sub(const vi* words, int h, const Head& head, vi* steps) {
     for (int q = 0; q < 2; ++q) {
-      vi packed[4], mask[4];
-      load_rows16(rows, offset + 32 + 32 * h + 16 * q, packed);
-      load_rows16(rows, offset + 16 * q, mask);
+      const vi *packed = words + 8 + 8 * h + 4 * q, *mask = words + 4 * q;
       for (int k = 0; k < 4; ++k) {
         const vi t = head.scales[8 * h + 2 * k + q];
         const vi t4 = (t << 2) & 0x00FF00FF;
@@ -238,25 +247,23 @@ struct Q3_K : SuperFormat {
 };
 
 struct IQ4_XS : SuperFormat {
-  static constexpr int kBytes = 136;
+  static constexpr int kBytes = 136, kWords = 34;
   static constexpr int kBias = kWideBias;
   static constexpr bool kWide = true;
   static constexpr int kGroup = 32;
   static constexpr int kSub = 32;
   using Head = SuperHead<8, 0>;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    vi words[4];
-    load_rows16(rows, offset, words);
+  static HK_INLINE void head(const vi* words, vi, Head& head) {
     head.d = half_low(words[0]);
     head.dmin = vf{};
+#pragma GCC unroll 8
     for (int g = 0; g < 8; ++g) {
       head.scales[g] = ((shr(words[1], 4 * g) & 15) | ((shr(words[0], 16 + 2 * g) & 3) << 4)) - 32;
     }
   }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int g, const Head&, vi* steps) {
-    vi packed[4];
-    load_rows16(rows, offset + 8 + 16 * g, packed);
-    unpack_nibbles<0>(packed, steps);
+  static HK_INLINE void sub(const vi* words, int g, const Head&, vi* steps) {
+    unpack_nibbles<0>(words + 2 + 4 * g, steps);
+#pragma GCC unroll 8
     for (int u = 0; u < 8; ++u) steps[u] = wide(lookup16(kIQ4NLValues, steps[u]));
   }
 };
@@ -269,15 +276,15 @@ struct TernaryFormat : SuperFormat {
 };
 
 struct TQ2_0 : TernaryFormat {
-  static constexpr int kBytes = 66;
+  static constexpr int kBytes = 66, kWords = 16;
+  static constexpr Edge kEdge = Edge::kBack;
   static constexpr int kSub = 128;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    head.d = half_high(load_rows4_before(rows, offset + 66));
+  static HK_INLINE void head(const vi*, vi edge, Head& head) {
+    head.d = half_high(edge);
     head.dmin = vf{};
   }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int h, const Head&, vi* steps) {
-    vi packed[8];
-    for (int q = 0; q < 2; ++q) load_rows16(rows, offset + 32 * h + 16 * q, packed + 4 * q);
+  static HK_INLINE void sub(const vi* words, int h, const Head&, vi* steps) {
+    const vi* packed = words + 8 * h;
     for (int k = 0; k < 4; ++k) {
       for (int j = 0; j < 8; ++j) steps[8 * k + j] = shr(packed[j], 2 * k) & 0x03030303;
     }
@@ -285,10 +292,11 @@ struct TQ2_0 : TernaryFormat {
 };
 
 struct TQ1_0 : TernaryFormat {
-  static constexpr int kBytes = 54;
+  static constexpr int kBytes = 54, kWords = 13;
+  static constexpr Edge kEdge = Edge::kBack;
   static constexpr int kSub = 256;
-  static HK_INLINE void head(const std::uint8_t* const* rows, std::size_t offset, Head& head) {
-    head.d = half_high(load_rows4_before(rows, offset + 54));
+  static HK_INLINE void head(const vi*, vi edge, Head& head) {
+    head.d = half_high(edge);
     head.dmin = vf{};
   }
   /// Digits of four bytes, most significant first: the integer part of three times the fraction, of which the rest is
@@ -307,16 +315,10 @@ struct TQ1_0 : TernaryFormat {
     const int n = u % 5, j = u / 5;
     return j < 8 ? 8 * n + j : 40 + 4 * n + (j - 8);
   }
-  static HK_INLINE void sub(const std::uint8_t* const* rows, std::size_t offset, int, const Head&, vi* steps) {
-    vi packed[4];
-#pragma GCC unroll 3
-    for (int q = 0; q < 3; ++q) {
-      load_rows16(rows, offset + 16 * q, packed);
-#pragma GCC unroll 4
-      for (int j = 0; j < 4; ++j) digits<5>(packed[j], steps + 20 * q + 5 * j);
-    }
-    load_rows16(rows, offset + 38, packed);  // the last dword but one holds the 4 short bytes
-    digits<4>(shr(packed[2], 16) | (packed[3] << 16), steps + 60);
+  static HK_INLINE void sub(const vi* words, int, const Head&, vi* steps) {
+#pragma GCC unroll 12
+    for (int j = 0; j < 12; ++j) digits<5>(words[j], steps + 5 * j);
+    digits<4>(words[12], steps + 60);
   }
 };
 
