@@ -21,6 +21,7 @@
 #include "cli/model_options.h"
 #include "cli/sampling_options.h"
 #include "cli/streams.h"
+#include "cli/template_source.h"
 #include "cli/text.h"
 #include "engine/runtime/memory.h"
 
@@ -45,7 +46,7 @@ struct Options {
   std::string system;
   std::optional<std::string> prompt_template;
   std::optional<std::string> continuation_template;
-  std::optional<std::string> chat_template_file;
+  TemplateOptions chat_template;
   std::string mode = "generate";
   std::string shard = "1/1";
   long long max_tokens = -1;
@@ -87,7 +88,7 @@ BatchDefaults defaults(const Options& options) {
     throw Error("--system belongs to --chat: a plain prompt has no system message", ErrorKind::kUsage);
   defaults.prompt = field_template(options.prompt_template, "--prompt-template");
   defaults.continuation = field_template(options.continuation_template, "--continuation-template");
-  if (options.chat_template_file) defaults.chat_template = read_text(*options.chat_template_file);
+  defaults.chat_template = options.chat_template.chosen();
   return defaults;
 }
 
@@ -152,6 +153,7 @@ void run(Options& options) {
   job_options.scheduler.memory_limit = memory.scheduler;
   job_options.bytes_ahead = memory.on_the_way / kLineParts;
   job_options.scheduler.prefix_cache_limit = prefix_cache_limit(options, job_options.scheduler.memory_limit, running);
+  settings.sampling = options.sampling.settings(*running.reader);
   RequestBuilder builder(running, std::move(settings));
   // Before the answers: what is wrong with the input must not cost an old output.
   RequestReader reader(options.input, options.text, job_options.shard);
@@ -183,15 +185,14 @@ void add_options(CLI::App& command, Options& options) {
                      "Make prompts of the objects' fields: 'Q: {question}\\nA:'; @FILE reads it from a file");
   command.add_flag("--chat", options.chat, "A prompt is a user's message: put it into the chat template");
   command.add_option("--system", options.system, "System message, with --chat");
-  command.add_option("--template", options.chat_template_file,
-                     "A Jinja chat template to use instead of the file's own");
+  options.chat_template.add_to(command);
   command.add_option("--mode", options.mode, "Continue prompts, or score how likely texts are")
       ->check(CLI::IsMember({"generate", "score"}))
       ->capture_default_str();
   command.add_option("--continuation-template", options.continuation_template,
                      "Score this text, made of the objects' fields, after the prompt");
   command
-      .add_option("-n,--max-tokens", options.max_tokens,
+      .add_option("-n,--max-tokens,--predict,--n-predict", options.max_tokens,
                   "Tokens of an answer at most; -1: until the model ends or the context is full")
       ->capture_default_str();
   command.add_option("--stop", options.stop, "End an answer before this text; may be given more than once")->take_all();

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,11 +11,13 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/json_fields.h"
 #include "cli/model_options.h"
 #include "cli/profile/profile_options.h"
 #include "cli/sampling_options.h"
 #include "cli/streams.h"
 #include "cli/text_prompt.h"
+#include "cli/token_scores.h"
 
 namespace hk::cli {
 namespace {
@@ -31,7 +34,26 @@ struct Options {
   bool parse_special = false;
   bool show_special = false;
   bool echo = false;
+  bool json = false;
+  std::optional<std::size_t> logprobs;
 };
+
+/// The whole answer as one JSON object, a line.
+std::string answer_json(const engine::GenerateResult& result, const std::string& echoed, const Options& options,
+                        const RunningModel& running, const engine::Sampler& sampler) {
+  const auto& statistics = result.statistics;
+  Json out{{"text", echoed + result.text}, {"finish_reason", engine::finish_reason_name(result.reason)}};
+  if (!result.stop.empty()) out["stop"] = result.stop;
+  if (options.logprobs) {
+    out["tokens"] =
+        token_scores_json(result.scores, *running.tokenizer, {.text = "text", .alternatives = "top", .bytes = true});
+  } else {
+    out["tokens"] = Json(result.tokens);
+  }
+  out["seed"] = sampler.seed();
+  out["usage"] = {{"prompt_tokens", statistics.prompt_tokens}, {"completion_tokens", statistics.generated_tokens}};
+  return json_text(out) + "\n";
+}
 
 std::string prompt_text(const Options& options) {
   if (options.prompt && options.prompt_file)
@@ -80,14 +102,15 @@ class ProfiledRun {
 };
 
 void run(const Options& options) {
-  const auto settings = options.sampling.settings();
+  options.sampling.settings();  // wrong flags are told before the model is opened
   if (options.max_tokens < -1)
     throw Error(fmt::format("-n: {} is no number of tokens; expected -1 (no limit) or more", options.max_tokens),
                 ErrorKind::kUsage);
+  if (options.logprobs && !options.json) throw Error("--logprobs is told in JSON: it needs --json", ErrorKind::kUsage);
   const std::string text = prompt_text(options);
   const InterruptGuard guard;
   const RunningModel running = open_running_model(options.model);
-  auto sampler = running.make_sampler(settings);
+  auto sampler = running.make_sampler(options.sampling.settings(*running.reader));
   engine::Session session(*running.model, running.sequence);
   PrefillProgress progress;
   engine::GenerateOptions generate;
@@ -102,14 +125,19 @@ void run(const Options& options) {
   };
   generate.on_text = [&](std::string_view piece) {
     progress.clear();
-    write_answer(piece);
+    if (!options.json) write_answer(piece);
   };
-  if (options.echo) write_answer(text);
+  generate.logprobs = options.logprobs;
+  if (options.echo && !options.json) write_answer(text);
   const auto result =
       engine::generate(session, *running.tokenizer, sampler,
                        encode_prompt(*running.tokenizer, text, options.parse_special, !options.no_bos), generate);
   progress.clear();
-  if (stdout_is_terminal() && !result.text.ends_with('\n')) write_answer("\n");
+  if (options.json) {
+    write_answer(answer_json(result, options.echo ? text : "", options, running, sampler));
+  } else if (stdout_is_terminal() && !result.text.ends_with('\n')) {
+    write_answer("\n");
+  }
   write_note(running.statistics_line(result, sampler));
   profiled.report(result.statistics, running);
   if (result.reason == engine::FinishReason::kCancelled) InterruptGuard::check();
@@ -125,7 +153,7 @@ void add_generate_command(CLI::App& app) {
   command->add_option("-p,--prompt", options->prompt, "The text to continue; - reads standard input");
   command->add_option("-f,--file", options->prompt_file, "A file with the text to continue; - is standard input");
   command
-      ->add_option("-n,--max-tokens", options->max_tokens,
+      ->add_option("-n,--max-tokens,--predict,--n-predict", options->max_tokens,
                    "Tokens to generate at most; -1: until the model ends or the context is full")
       ->capture_default_str();
   command->add_option("--stop", options->stop, "End before this text appears; may be given more than once")->take_all();
@@ -135,6 +163,11 @@ void add_generate_command(CLI::App& app) {
                     "Texts of special tokens in the prompt become these tokens");
   command->add_flag("--show-special", options->show_special, "Write the texts of special tokens that the model makes");
   options->profile.add_to(*command);
+  command->add_flag("--json", options->json, "Write one JSON object: text, token ids, why it ended, seed, usage");
+  command
+      ->add_option("--logprobs", options->logprobs,
+                   "With --json: the log-probability of each token, and of the N most likely in its place")
+      ->type_name("N");
   options->sampling.add_to(*command);
   command->callback([options] { run(*options); });
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/streams.h"
+#include "tokenizer/jinja/json.h"
 
 namespace hk::cli {
 namespace {
@@ -22,7 +23,9 @@ std::string known_names() {
 void TemplateOptions::add_to(CLI::App& command) {
   auto* file_option =
       command.add_option("--chat-template-file", file, "Use the Jinja template in this file")->type_name("FILE");
-  command.add_option("--chat-template", name, fmt::format("Use a template by name: {}", known_names()))
+  command
+      .add_option("--chat-template", name,
+                  fmt::format("Use a template by name: {}; or a Jinja template itself", known_names()))
       ->type_name("NAME")
       ->excludes(file_option);
 }
@@ -30,11 +33,18 @@ void TemplateOptions::add_to(CLI::App& command) {
 std::optional<tokenizer::ChatTemplate> TemplateOptions::chosen() const {
   if (!file.empty()) return tokenizer::ChatTemplate::parse(read_text(file), file);
   if (name.empty()) return std::nullopt;
+  // No name holds a brace, every template does.
+  if (name.find('{') != std::string::npos) return tokenizer::ChatTemplate::parse(name, "of --chat-template");
   const auto source = tokenizer::find_builtin_template(name);
   if (!source)
     throw Error(fmt::format("--chat-template '{}': no template has this name; there are {}", name, known_names()),
                 ErrorKind::kUsage);
   return tokenizer::ChatTemplate::parse(*source, name);
+}
+
+tokenizer::ChatTemplate TemplateOptions::chosen_or(const engine::ModelReader& reader) const {
+  auto given = chosen();
+  return given ? std::move(*given) : read_template(reader);
 }
 
 tokenizer::ChatTemplate read_template(const engine::ModelReader& reader) {
@@ -45,6 +55,20 @@ tokenizer::ChatTemplate read_template(const engine::ModelReader& reader) {
                     "--chat-template-file FILE or --chat-template NAME ({})",
                     reader.path(), known_names()));
   return tokenizer::ChatTemplate::parse(*source, fmt::format("of {}", reader.path()));
+}
+
+std::vector<std::pair<std::string, std::string>> parse_template_variables(const std::string& json) {
+  std::vector<std::pair<std::string, std::string>> variables;
+  if (json.empty()) return variables;
+  try {
+    const auto object = tokenizer::jinja::parse_json(json);
+    if (!object.is_dict()) throw Error("expected an object, such as {\"name\": true}");
+    for (const auto& [name, value] : object.as_dict().entries())
+      variables.emplace_back(name.view(), tokenizer::jinja::dump_json(value, {}).view());
+  } catch (const Error& error) {
+    throw Error(fmt::format("--chat-template-kwargs: {}", error.what()), ErrorKind::kUsage);
+  }
+  return variables;
 }
 
 std::vector<std::pair<std::string, std::string>> read_special_tokens(const engine::ModelReader& reader) {

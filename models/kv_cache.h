@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/generate/keepable_state.h"
 #include "engine/generate/model.h"
 #include "models/recurrent_state.h"
 #include "models/spec.h"
@@ -35,7 +36,7 @@ class KvPage {
 
 std::size_t kv_page_bytes(const KvSlot& slot, kernels::KvType type);
 
-class KvSequence final : public engine::Sequence {
+class KvSequence final : public engine::Sequence, public engine::KeepableState {
  public:
   /// `owner` tells sequences of different models apart.
   KvSequence(const void* owner, const ModelSpec& spec, const engine::SequenceOptions& options);
@@ -45,6 +46,8 @@ class KvSequence final : public engine::Sequence {
   std::uint64_t state_bytes() const override;
   std::size_t truncate(std::size_t length) override;
   std::unique_ptr<engine::Sequence> fork() const override;
+  std::vector<engine::StatePart> state_parts() const override;
+  bool load_state(std::size_t length, std::span<const engine::StatePart> parts) override;
 
   const void* owner() const { return owner_; }
   kernels::KvType kv_type() const { return options_.kv; }

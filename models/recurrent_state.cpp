@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <utility>
 
 #include "kernels/kernels.h"
@@ -110,6 +111,12 @@ void RecurrentState::go_back(std::size_t position, std::size_t now) {
   }
   next_.reset();
   std::erase_if(kept_, [&](const Kept& kept) { return kept.position > position; });
+}
+
+void RecurrentState::assign(std::span<const std::byte> bytes) {
+  kept_.clear();
+  current_ = take_block();
+  std::memcpy(current_->data(), bytes.data(), bytes.size());
 }
 
 std::uint64_t RecurrentState::bytes() const {

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/runtime/aligned_buffer.h"
@@ -37,6 +38,12 @@ class RecurrentState {
   std::size_t reachable(std::size_t length, std::size_t now) const;
   /// Goes back to a reachable position.
   void go_back(std::size_t position, std::size_t now);
+
+  /// The present state, of at least one position.
+  std::span<const float> present() const { return {current_->data(), floats_}; }
+  std::size_t present_bytes() const { return floats_ * sizeof(float); }
+  /// Makes present_bytes() bytes the present state; no earlier one is known.
+  void assign(std::span<const std::byte> bytes);
 
   std::uint64_t bytes() const;
   /// Most bytes a sequence of `positions` holds.

@@ -24,7 +24,7 @@ for step in "${steps[@]}"; do
   echo "== check: $step"
   case "$step" in
     format) scripts/format.sh --check ;;
-    asan) sanitized asan kernels tokenizer engine_container engine_runtime engine_generate models cli ;;
+    asan) sanitized asan kernels tokenizer engine_container engine_runtime engine_generate models cli cli_chat cli_line_editor ;;
     tsan)
       # the installed TBB is not instrumented: what it synchronises is told to the sanitizer in this file
       # (and the sanitizer's own memory would count as the program's in the test of memory figures)

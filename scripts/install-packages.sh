@@ -4,9 +4,10 @@
 set -euo pipefail
 
 build=(clang-19 lld-19 cmake ninja-build pkg-config python3 libtbb-dev libpcre2-dev libutf8proc-dev
-  nlohmann-json3-dev libcli11-dev libfmt-dev libedit-dev libssl-dev)
-# the SentencePiece library is the oracle of our own SPM tokenizer; tmux types at the chat, parallel runs shards
-test=(libgtest-dev libzstd-dev libsentencepiece-dev ccache tmux parallel)
+  nlohmann-json3-dev libcli11-dev libfmt-dev libssl-dev)
+# the SentencePiece library is the oracle of our own SPM tokenizer; tmux types at the chat, pgrep (procps) finds it,
+# parallel runs shards
+test=(libgtest-dev libzstd-dev libsentencepiece-dev ccache tmux procps parallel)
 # qemu-user runs the kernels of CPUs this machine is not; the cross compiler builds those of ARM
 check=("${test[@]}" g++ clang-format-14 clang-tidy-14 libclang-rt-19-dev qemu-user g++-aarch64-linux-gnu googletest libbenchmark-dev)
 bench=(libbenchmark-dev)

@@ -67,6 +67,8 @@ ChatTemplate ChatTemplate::parse(std::string_view source, std::string name) {
   }
 }
 
+std::string_view ChatTemplate::source() const { return program_->source; }
+
 bool ChatTemplate::has_literal(std::string_view text) const {
   return std::binary_search(literals_->begin(), literals_->end(), text);
 }

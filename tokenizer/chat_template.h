@@ -77,6 +77,8 @@ class ChatTemplate {
   }
 
   const std::string& name() const { return name_; }
+  /// The template itself, line ends and a last line break as Jinja takes them.
+  std::string_view source() const;
   /// True when the template holds this very text as a string literal.
   bool has_literal(std::string_view text) const;
 

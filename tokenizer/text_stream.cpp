@@ -1,4 +1,5 @@
 // TextStream: holds back the bytes of a character until it is whole.
+#include <algorithm>
 #include <utility>
 
 #include "tokenizer/tokenizer.h"
@@ -6,13 +7,16 @@
 
 namespace hk::tokenizer {
 
-TextStream::TextStream(const Tokenizer& tokenizer, bool skip_special, bool strip_leading_blank)
+TextStream::TextStream(const Tokenizer& tokenizer, bool skip_special, bool strip_leading_blank,
+                       std::vector<TokenId> shown)
     : tokenizer_(tokenizer),
       skip_special_(skip_special),
-      strip_(strip_leading_blank && tokenizer.adds_space_prefix()) {}
+      strip_(strip_leading_blank && tokenizer.adds_space_prefix()),
+      shown_(std::move(shown)) {}
 
 std::string TextStream::push(TokenId id) {
-  if (skip_special_ && tokenizer_.is_control(id)) return {};
+  if (skip_special_ && tokenizer_.is_control(id) && std::find(shown_.begin(), shown_.end(), id) == shown_.end())
+    return {};
   std::string piece = tokenizer_.piece(id);
   if (piece.empty()) return {};
   if (strip_ && piece[0] == ' ') piece.erase(0, 1);

@@ -76,7 +76,8 @@ class Tokenizer {
 class TextStream {
  public:
   /// `strip_leading_blank`: the first text of the stream loses the prefix blank (a fresh text, not a continuation).
-  TextStream(const Tokenizer& tokenizer, bool skip_special, bool strip_leading_blank);
+  /// `shown`: special tokens that are not skipped.
+  TextStream(const Tokenizer& tokenizer, bool skip_special, bool strip_leading_blank, std::vector<TokenId> shown = {});
 
   /// Text that became complete with this token; may be empty.
   std::string push(TokenId id);
@@ -87,6 +88,7 @@ class TextStream {
   const Tokenizer& tokenizer_;
   bool skip_special_;
   bool strip_;
+  std::vector<TokenId> shown_;
   std::string pending_;
 };
 

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "cli/token_scores.h"
+
 namespace hk::cli {
 namespace {
 
@@ -19,29 +21,8 @@ struct Writer {
   const engine::Response& response;
   const tokenizer::Tokenizer& tokenizer;
 
-  Json chance(const engine::TokenChance& chance, bool bytes) const {
-    const std::string piece = tokenizer.piece(chance.id);
-    Json out{{"id", chance.id}, {"token", piece}, {"logprob", chance.logprob}};
-    if (bytes) {
-      // A piece may be part of a character only.
-      Json list = Json::array();
-      for (const char c : piece) list.push_back(static_cast<unsigned char>(c));
-      out["bytes"] = std::move(list);
-    }
-    return out;
-  }
-  Json score(const TokenScore& score, const char* alternatives, bool bytes) const {
-    Json out = chance(score.token, bytes);
-    if (score.alternatives.empty() && !bytes) return out;
-    Json list = Json::array();
-    for (const auto& other : score.alternatives) list.push_back(chance(other, bytes));
-    out[alternatives] = std::move(list);
-    return out;
-  }
   Json scores(std::span<const TokenScore> tokens, const char* alternatives, bool bytes) const {
-    Json list = Json::array();
-    for (const auto& token : tokens) list.push_back(score(token, alternatives, bytes));
-    return list;
+    return token_scores_json(tokens, tokenizer, {.alternatives = alternatives, .bytes = bytes});
   }
 };
 

@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "cli/batch/json_fields.h"
+#include "cli/json_fields.h"
 
 namespace hk::cli {
 

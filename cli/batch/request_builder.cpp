@@ -10,7 +10,8 @@
 
 #include "base/error.h"
 #include "cli/batch/conversation_json.h"
-#include "cli/batch/sampling_fields.h"
+#include "cli/sampling_fields.h"
+#include "cli/template_source.h"
 #include "cli/text_prompt.h"
 
 namespace hk::cli {
@@ -64,7 +65,9 @@ RequestBuilder::RequestBuilder(const RunningModel& running, BatchDefaults defaul
 
 const PromptBuilder& RequestBuilder::prompts() {
   if (prompts_ == nullptr)
-    prompts_ = std::make_unique<PromptBuilder>(*running_.reader, *running_.tokenizer, defaults_.chat_template);
+    prompts_ = std::make_unique<PromptBuilder>(
+        *running_.reader, *running_.tokenizer,
+        defaults_.chat_template ? *defaults_.chat_template : read_template(*running_.reader));
   return *prompts_;
 }
 
@@ -217,6 +220,7 @@ std::vector<engine::TokenId> RequestBuilder::prompt_ids(const Draft& draft) {
   if (draft.messages != nullptr) {
     ConversationJson conversation = draft.conversation;
     conversation.messages = plain_messages(*draft.messages);
+    conversation.parse_special = draft.parse_special;
     return prompts().build(conversation);
   }
   const std::string& text = draft.made_prompt ? *draft.made_prompt : field_text(*draft.prompt, "prompt");
@@ -224,7 +228,7 @@ std::vector<engine::TokenId> RequestBuilder::prompt_ids(const Draft& draft) {
   std::vector<ChatMessage> messages;
   if (!defaults_.system.empty()) messages.push_back({"system", defaults_.system});
   messages.push_back({"user", text});
-  return prompts().build(messages);
+  return prompts().build(messages, {.parse_special = draft.parse_special}).ids;
 }
 
 void RequestBuilder::finish(Draft& draft) {

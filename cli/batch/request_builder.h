@@ -25,12 +25,12 @@ struct BatchDefaults {
   bool begin_token = true;
   bool parse_special = false;
   bool show_special = false;
-  bool score = false;                         ///< texts are scored, not continued
-  bool chat = false;                          ///< a prompt is a user's message
-  std::string system;                         ///< with `chat`
-  std::optional<FieldTemplate> prompt;        ///< makes the prompt of the line's fields
-  std::optional<FieldTemplate> continuation;  ///< of a text to score
-  std::optional<std::string> chat_template;
+  bool score = false;                                    ///< texts are scored, not continued
+  bool chat = false;                                     ///< a prompt is a user's message
+  std::string system;                                    ///< with `chat`
+  std::optional<FieldTemplate> prompt;                   ///< makes the prompt of the line's fields
+  std::optional<FieldTemplate> continuation;             ///< of a text to score
+  std::optional<tokenizer::ChatTemplate> chat_template;  ///< instead of the model's own
 };
 
 enum class AnswerForm : std::uint8_t { kNative, kChatCompletion, kCompletion };

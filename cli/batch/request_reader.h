@@ -9,8 +9,8 @@
 #include <string>
 
 #include "cli/batch/id_table.h"
-#include "cli/batch/json_fields.h"
 #include "cli/batch/line_stream.h"
+#include "cli/json_fields.h"
 
 namespace hk::cli {
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "cli/batch/json_fields.h"
+#include "cli/json_fields.h"
 
 namespace hk::cli {
 namespace {

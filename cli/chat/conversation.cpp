@@ -1,33 +1,287 @@
-// Turns of a chat.
+// Turns, branches and the context (see conversation.h).
 #include "cli/chat/conversation.h"
 
-#include <utility>
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.h"
 
 namespace hk::cli {
 
-Conversation::Conversation(const RunningModel& running, const engine::SamplerSettings& settings,
-                           const std::optional<std::string>& template_text)
+/// An answer on its way: taken apart into reasoning and text, and its reasoning ended when it has become too long.
+class Conversation::Reply {
+ public:
+  Reply(Conversation& chat, const ChatPrompt& prompt, const AskCallbacks& callbacks)
+      : chat_(chat), callbacks_(callbacks), splitter_(chat.think_, prompt.in_reasoning) {}
+
+  void add_to(engine::GenerateOptions& generate) {
+    generate.fresh_text = true;
+    if (chat_.think_ != nullptr) generate.shown_tokens = think_tokens(*chat_.think_, *chat_.running_.tokenizer);
+    generate.on_text = [this](std::string_view text) { take(splitter_.push(text)); };
+    generate.on_token = [this](engine::TokenId) { return count_token(); };
+  }
+  void finish() { take(splitter_.finish()); }
+  ChatTurn& turn() { return turn_; }
+
+ private:
+  void take(const std::vector<ThinkSplitter::Piece>& pieces) {
+    for (const auto& piece : pieces) {
+      (piece.reasoning ? turn_.reasoning : turn_.answer) += piece.text;
+      if (chat_.listener_ != nullptr) chat_.listener_->text_came(piece.text, piece.reasoning);
+      if (piece.reasoning) {
+        if (callbacks_.on_reasoning) callbacks_.on_reasoning(piece.text, tokens_);
+      } else if (callbacks_.on_answer) {
+        callbacks_.on_answer(piece.text);
+      }
+    }
+  }
+
+  std::vector<engine::TokenId> count_token() {
+    if (!splitter_.reasoning()) return {};
+    ++tokens_;
+    const auto& budget = chat_.options_.think_budget;
+    if (!budget || tokens_ < *budget || closed_) return {};
+    closed_ = true;
+    return chat_.running_.tokenizer->encode(fmt::format("\n{}\n\n", chat_.think_->close),
+                                            {.add_special = false, .parse_special = true});
+  }
+
+  Conversation& chat_;
+  const AskCallbacks& callbacks_;
+  ThinkSplitter splitter_;
+  ChatTurn turn_;
+  std::size_t tokens_ = 0;  // of reasoning
+  bool closed_ = false;
+};
+
+Conversation::Conversation(const RunningModel& running, tokenizer::ChatTemplate chat_template,
+                           ConversationOptions options)
     : running_(running),
-      prompts_(*running.reader, *running.tokenizer, template_text),
-      sampler_(running.make_sampler(settings)),
-      session_(*running.model, running.sequence) {}
+      prompts_(*running.reader, *running.tokenizer, std::move(chat_template)),
+      think_(find_think_format(prompts_.chat_template(), *running.tokenizer)),
+      switches_(think_switches(prompts_.chat_template())),
+      options_(std::move(options)),
+      sampler_(running.make_sampler(options_.sampling)),
+      sessions_(1) {
+  options_.sampling.seed = sampler_.seed();
+}
+Conversation::~Conversation() = default;
 
-void Conversation::set_system(std::string text) { system_ = std::move(text); }
+engine::Session& Conversation::session() {
+  auto& session = sessions_[state_.current];
+  if (session == nullptr) session = std::make_unique<engine::Session>(*running_.model, running_.sequence);
+  return *session;
+}
 
-void Conversation::clear() { turns_.clear(); }
+void Conversation::changed() {
+  if (listener_ != nullptr) listener_->state_changed(state_);
+}
 
-engine::GenerateResult Conversation::ask(std::string text, engine::GenerateOptions options) {
+// ---- prompts ----
+
+std::vector<ChatMessage> Conversation::messages() const {
+  const ChatBranch& branch = state_.branch();
   std::vector<ChatMessage> messages;
-  if (!system_.empty()) messages.push_back({"system", system_});
-  messages.insert(messages.end(), turns_.begin(), turns_.end());
-  messages.push_back({"user", std::move(text)});
-  const auto prompt = prompts_.build(messages);
-  options.fresh_text = true;
-  auto result = engine::generate(session_, *running_.tokenizer, sampler_, prompt, options);
-  if (result.reason == engine::FinishReason::kCancelled && result.text.empty()) return result;
-  turns_.push_back(std::move(messages.back()));
-  turns_.push_back({"assistant", result.text});
+  if (!branch.system.empty()) messages.push_back({"system", branch.system});
+  for (const ChatTurn& turn : branch.turns) {
+    messages.push_back({"user", turn.question});
+    messages.push_back({"assistant", turn.answer, turn.reasoning, turn.ids});
+  }
+  return messages;
+}
+
+PromptOptions Conversation::prompt_options(bool begin_answer) const {
+  PromptOptions options;
+  options.begin_answer = begin_answer;
+  options.parse_special = options_.parse_special;
+  if (options_.think)
+    for (const auto name : switches_) options.variables.emplace_back(name, *options_.think ? "true" : "false");
+  options.variables.insert(options.variables.end(), options_.variables.begin(), options_.variables.end());
+  return options;
+}
+
+ChatPrompt Conversation::prompt_for(const std::string& question) const {
+  auto list = messages();
+  list.push_back({"user", question});
+  return prompts_.build(list, prompt_options(true));
+}
+
+ChatPrompt Conversation::fitting_prompt(const std::string& question, const engine::GenerateOptions& generate,
+                                        const AskCallbacks& callbacks) {
+  ChatPrompt prompt = prompt_for(question);
+  const std::size_t size = context_size();
+  if (options_.overflow == Overflow::kDropOldest) {
+    // Room for an answer, as long as it may become but no more than a quarter of the context.
+    const std::size_t room = std::max<std::size_t>(1, std::min(generate.max_tokens.value_or(size), size / 4));
+    auto& turns = state_.branch().turns;
+    std::size_t dropped = 0;
+    while (prompt.ids.size() + room > size && !turns.empty()) {
+      turns.erase(turns.begin());
+      ++dropped;
+      prompt = prompt_for(question);
+    }
+    if (dropped != 0) {
+      changed();
+      if (callbacks.on_dropped) callbacks.on_dropped(dropped);
+    }
+  }
+  if (prompt.ids.size() <= size) return prompt;
+  throw ContextFull(fmt::format("the context holds {} tokens, but the conversation with this message has {}", size,
+                                prompt.ids.size()));
+}
+
+std::size_t Conversation::context_used() const {
+  const auto list = messages();
+  // Many templates refuse a conversation without a user's message.
+  if (state_.branch().turns.empty()) return state_.branch().system.empty() ? 0 : count_tokens(state_.branch().system);
+  return prompts_.build(list, prompt_options(false)).ids.size();
+}
+
+std::size_t Conversation::count_tokens(std::string_view text) const {
+  return running_.tokenizer->encode(text, {.add_special = false, .parse_special = options_.parse_special}).size();
+}
+
+// ---- asking ----
+
+engine::GenerateResult Conversation::ask(std::string question, engine::GenerateOptions generate,
+                                         const AskCallbacks& callbacks) {
+  const ChatPrompt prompt = fitting_prompt(question, generate, callbacks);
+  if (listener_ != nullptr) listener_->question_asked(question);
+  Reply reply(*this, prompt, callbacks);
+  reply.add_to(generate);
+  engine::GenerateResult result;
+  try {
+    result = engine::generate(session(), *running_.tokenizer, sampler_, prompt.ids, generate);
+    reply.finish();
+  } catch (...) {
+    changed();
+    throw;
+  }
+  totals_.answers += 1;
+  totals_.read += result.statistics.prefilled_tokens;
+  totals_.cached += result.statistics.cached_tokens;
+  totals_.generated += result.statistics.generated_tokens;
+  totals_.read_seconds += result.statistics.prefill_seconds;
+  totals_.generate_seconds += result.statistics.decode_seconds;
+  latest_ = result;
+  if (result.reason == engine::FinishReason::kCancelled && result.text.empty()) {
+    changed();
+    return result;
+  }
+  ChatTurn turn = std::move(reply.turn());
+  turn.question = std::move(question);
+  turn.ending = engine::finish_reason_name(result.reason);
+  // With reasoning the tokens of the answer alone are not known apart.
+  if (turn.reasoning.empty() && turn.answer == result.text) turn.ids = result.tokens;
+  state_.branch().turns.push_back(std::move(turn));
+  if (listener_ != nullptr) listener_->turn_ended(state_);
   return result;
+}
+
+engine::GenerateResult Conversation::ask_instead(std::string question, engine::GenerateOptions generate,
+                                                 const AskCallbacks& callbacks) {
+  auto& turns = state_.branch().turns;
+  const ChatTurn old = std::move(turns.back());
+  turns.pop_back();
+  const auto restore = [&] {
+    turns.push_back(old);
+    changed();
+  };
+  const std::size_t before = turns.size();
+  try {
+    auto result = ask(std::move(question), std::move(generate), callbacks);
+    // The answer was cancelled before its first word: no turn came of it.
+    if (result.reason == engine::FinishReason::kCancelled && result.text.empty()) {
+      restore();
+    } else if (listener_ != nullptr && before + 1 == turns.size()) {
+      listener_->state_changed(state_);  // the old turn is gone for good
+    }
+    return result;
+  } catch (...) {
+    restore();
+    throw;
+  }
+}
+
+engine::GenerateResult Conversation::retry(engine::GenerateOptions generate, const AskCallbacks& callbacks) {
+  return ask_instead(state_.branch().turns.back().question, std::move(generate), callbacks);
+}
+
+// ---- changing what was said ----
+
+void Conversation::set_system(std::string text) {
+  state_.branch().system = std::move(text);
+  changed();
+}
+
+void Conversation::clear() {
+  state_.branch().turns.clear();
+  changed();
+}
+
+bool Conversation::undo() {
+  auto& turns = state_.branch().turns;
+  if (turns.empty()) return false;
+  turns.pop_back();
+  changed();
+  return true;
+}
+
+std::size_t Conversation::keep_latest(std::size_t keep) {
+  auto& turns = state_.branch().turns;
+  if (turns.size() <= keep) return 0;
+  const std::size_t dropped = turns.size() - keep;
+  turns.erase(turns.begin(), turns.begin() + static_cast<std::ptrdiff_t>(dropped));
+  changed();
+  return dropped;
+}
+
+std::size_t Conversation::compact() {
+  auto& turns = state_.branch().turns;
+  std::size_t dropped = 0;
+  while (turns.size() > 1 && context_used() > context_size() / 2) {
+    turns.erase(turns.begin());
+    ++dropped;
+  }
+  if (dropped != 0) changed();
+  return dropped;
+}
+
+void Conversation::set_state(ChatState state) {
+  state_ = std::move(state);
+  sessions_.clear();
+  sessions_.resize(state_.branches.size());
+  changed();
+}
+
+void Conversation::add_branch(std::string name) {
+  ChatBranch branch = state_.branch();
+  branch.name = std::move(name);
+  auto memory = sessions_[state_.current] == nullptr ? nullptr : sessions_[state_.current]->fork();
+  state_.branches.push_back(std::move(branch));
+  sessions_.push_back(std::move(memory));
+  switch_branch(state_.branches.size() - 1);
+}
+
+void Conversation::switch_branch(std::size_t index) {
+  state_.current = index;
+  changed();
+}
+
+void Conversation::remove_branch(std::size_t index) {
+  state_.branches.erase(state_.branches.begin() + static_cast<std::ptrdiff_t>(index));
+  sessions_.erase(sessions_.begin() + static_cast<std::ptrdiff_t>(index));
+  if (state_.current > index) --state_.current;
+  changed();
+}
+
+void Conversation::set_sampling(engine::SamplerSettings settings) {
+  settings.validate();
+  engine::Sampler sampler = running_.make_sampler(settings);
+  settings.seed = sampler.seed();
+  sampler_ = std::move(sampler);
+  options_.sampling = std::move(settings);
 }
 
 }  // namespace hk::cli

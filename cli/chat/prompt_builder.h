@@ -4,13 +4,14 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/container/model_reader.h"
 #include "engine/generate/model.h"
+#include "tokenizer/chat_template.h"
 #include "tokenizer/tokenizer.h"
 
 namespace hk::cli {
@@ -18,6 +19,10 @@ namespace hk::cli {
 struct ChatMessage {
   std::string role;  ///< "system", "user", "assistant"
   std::string text;
+  std::string reasoning = {};  ///< of an answer; whether it becomes part of the prompt is the template's decision
+  /// The tokens that were sampled for `text`; empty when they are not known. They are used as they are where the prompt
+  /// holds the text between control tokens: the same text may have other tokens, and the model's memory holds these.
+  std::span<const engine::TokenId> ids = {};
 };
 
 /// A conversation as JSON texts, for messages that hold more than a role and a text.
@@ -27,20 +32,34 @@ struct ConversationJson {
   std::string documents;  ///< "": none
   std::string variables;  ///< an object of further variables of the template; "": none
   bool add_generation_prompt = true;
+  bool parse_special = false;  ///< see PromptOptions
+};
+
+struct PromptOptions {
+  bool begin_answer = true;
+  /// What users write may become control tokens; else it never can, nor can what models wrote.
+  bool parse_special = false;
+  std::vector<std::pair<std::string, std::string>> variables = {};  ///< further ones of the template: names, JSON texts
+};
+
+struct ChatPrompt {
+  std::vector<engine::TokenId> ids;
+  bool in_reasoning = false;  ///< the template has begun the reasoning of the answer
 };
 
 class PromptBuilder {
  public:
-  /// The file's template (tokenizer.chat_template), or `template_text` when given. Throws hk::Error when there is none
-  /// or it cannot be read. Both arguments must outlive the builder.
+  /// The arguments but the template must outlive the builder.
   PromptBuilder(const engine::ModelReader& reader, const tokenizer::Tokenizer& tokenizer,
-                const std::optional<std::string>& template_text);
+                tokenizer::ChatTemplate chat_template);
   ~PromptBuilder();
 
-  /// The messages and the beginning of an answer. What users and models wrote can never become control tokens. Throws
-  /// hk::Error with the template's own words when it refuses the conversation.
-  std::vector<engine::TokenId> build(std::span<const ChatMessage> messages) const;
+  /// The messages and the beginning of an answer. Throws hk::Error with the template's own words when it refuses the
+  /// conversation.
+  ChatPrompt build(std::span<const ChatMessage> messages, const PromptOptions& options = {}) const;
   std::vector<engine::TokenId> build(const ConversationJson& conversation) const;
+
+  const tokenizer::ChatTemplate& chat_template() const;
 
  private:
   struct Impl;

@@ -15,9 +15,11 @@ namespace hk::engine {
 
 class AnswerText {
  public:
-  /// `fresh`: the answer is a text of its own, without the prefix blank at its start. `tokenizer` must outlive it.
-  AnswerText(const tokenizer::Tokenizer& tokenizer, std::vector<std::string> stops, bool show_special, bool fresh)
-      : stream_(tokenizer, !show_special, fresh), stops_(std::move(stops)) {}
+  /// `fresh`: the answer is a text of its own, without the prefix blank at its start. `shown`: special tokens that are
+  /// shown in any case. `tokenizer` must outlive it.
+  AnswerText(const tokenizer::Tokenizer& tokenizer, std::vector<std::string> stops, bool show_special, bool fresh,
+             std::vector<tokenizer::TokenId> shown = {})
+      : stream_(tokenizer, !show_special, fresh, std::move(shown)), stops_(std::move(stops)) {}
 
   /// Text that is certain now: valid UTF-8, and no part of a stop string.
   std::string push(tokenizer::TokenId id) { return stops_.push(stream_.push(id)); }

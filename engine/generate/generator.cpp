@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <deque>
 
 #include "base/error.h"
 #include "engine/generate/answer_text.h"
@@ -27,7 +28,9 @@ void check_prompt(const Session& session, std::span<const TokenId> prompt) {
 class Answer {
  public:
   Answer(const tokenizer::Tokenizer& tokenizer, const GenerateOptions& options, GenerateResult& result)
-      : options_(options), result_(result), text_(tokenizer, options.stop, options.show_special, options.fresh_text) {}
+      : options_(options),
+        result_(result),
+        text_(tokenizer, options.stop, options.show_special, options.fresh_text, options.shown_tokens) {}
 
   void push(TokenId id) { emit(text_.push(id)); }
   void finish() { emit(text_.finish()); }
@@ -51,10 +54,17 @@ FinishReason decode(Session& session, const tokenizer::Tokenizer& tokenizer, Sam
                     GenerateResult& result) {
   const ForwardControl control{options.cancelled, {}};
   auto& statistics = result.statistics;
+  std::deque<TokenId> given;  // by on_token
   while (true) {
     if (options.max_tokens && result.tokens.size() >= *options.max_tokens) return FinishReason::kLength;
     if (options.cancelled && options.cancelled()) return FinishReason::kCancelled;
-    const TokenId id = sampler.sample(logits);
+    TokenId id = 0;
+    if (given.empty()) {
+      id = sampler.sample(logits);
+    } else {
+      id = given.front();
+      given.pop_front();
+    }
     sampler.accept(id);
     ++statistics.generated_tokens;
     if (options.stop_at_eog && tokenizer.is_eog(id)) {
@@ -62,8 +72,13 @@ FinishReason decode(Session& session, const tokenizer::Tokenizer& tokenizer, Sam
       return FinishReason::kEndOfGeneration;
     }
     result.tokens.push_back(id);
+    if (options.logprobs) result.scores.push_back(score_token(logits, id, *options.logprobs));
     answer.push(id);
     if (answer.stopped()) return FinishReason::kStopString;
+    if (options.on_token) {
+      const auto next = options.on_token(id);
+      given.insert(given.end(), next.begin(), next.end());
+    }
     // The logits after the last token would not be used.
     if (options.max_tokens && result.tokens.size() >= *options.max_tokens) return FinishReason::kLength;
     if (session.room() == 0) return FinishReason::kContextFull;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/generate/logprobs.h"
 #include "engine/generate/sampler.h"
 #include "engine/generate/session.h"
 #include "tokenizer/tokenizer.h"
@@ -22,13 +23,18 @@ struct GenerateOptions {
   std::optional<std::size_t> max_tokens;  ///< absent: until the model ends or the context is full
   std::vector<std::string> stop;          ///< the text ends before the first of these
   bool stop_at_eog = true;
-  bool show_special = false;  ///< texts of control tokens are part of the answer
-  bool fresh_text = false;    ///< the answer is a text of its own: no prefix blank at its start
+  bool show_special = false;            ///< texts of control tokens are part of the answer
+  bool fresh_text = false;              ///< the answer is a text of its own: no prefix blank at its start
+  std::vector<TokenId> shown_tokens;    ///< control tokens whose texts are part of the answer in any case
+  std::optional<std::size_t> logprobs;  ///< score each token, with this many alternatives
   std::size_t prefill_chunk = kPrefillChunk;
   /// Valid UTF-8, as soon as it is certain. May throw; the session stays consistent.
   std::function<void(std::string_view text)> on_text;
   /// Prompt tokens read, of those that were not cached.
   std::function<void(std::size_t done, std::size_t total)> on_prefill;
+  /// Told every token of the answer. What it returns comes next, as if it had been sampled: to end a part of the answer
+  /// that has become too long.
+  std::function<std::vector<TokenId>(TokenId id)> on_token;
   /// Asked all the time; true ends the answer.
   std::function<bool()> cancelled;
 };
@@ -60,8 +66,9 @@ struct GenerateStatistics {
 };
 
 struct GenerateResult {
-  std::string text;             ///< all that went to on_text
-  std::vector<TokenId> tokens;  ///< sampled, without the end token
+  std::string text;                ///< all that went to on_text
+  std::vector<TokenId> tokens;     ///< sampled (or given by on_token), without the end token
+  std::vector<TokenScore> scores;  ///< of `tokens`, when asked for
   FinishReason reason = FinishReason::kEndOfGeneration;
   std::optional<TokenId> end_token;
   std::string stop;  ///< the stop string that was found

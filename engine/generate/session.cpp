@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -11,6 +12,21 @@ namespace hk::engine {
 
 Session::Session(Model& model, const SequenceOptions& options)
     : model_(model), sequence_(model.new_sequence(options)) {}
+
+Session::Session(const Session& other, std::unique_ptr<Sequence> sequence)
+    : model_(other.model_), sequence_(std::move(sequence)), history_(other.history_) {}
+
+std::unique_ptr<Session> Session::fork() const {
+  return std::unique_ptr<Session>(new Session(*this, sequence_->fork()));
+}
+
+bool Session::restore(std::vector<TokenId> history, std::span<const StatePart> parts) {
+  auto* state = dynamic_cast<KeepableState*>(sequence_.get());
+  if (state == nullptr || !history_.empty() || history.size() > capacity()) return false;
+  if (!state->load_state(history.size(), parts)) return false;
+  history_ = std::move(history);
+  return true;
+}
 
 void Session::truncate(std::size_t length) {
   if (length >= history_.size()) return;

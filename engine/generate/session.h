@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/generate/keepable_state.h"
 #include "engine/generate/model.h"
 
 namespace hk::engine {
@@ -37,8 +38,16 @@ class Session {
                                 std::size_t chunk = kPrefillChunk);
   /// Forgets everything.
   void clear() { truncate(0); }
+  /// Another session with the same past, which shares the memory of it.
+  std::unique_ptr<Session> fork() const;
+
+  /// Null when the state cannot be kept.
+  const KeepableState* keepable() const { return dynamic_cast<const KeepableState*>(sequence_.get()); }
+  /// Makes an empty session what one was that held `history` and whose state was `parts`. False when they do not fit.
+  bool restore(std::vector<TokenId> history, std::span<const StatePart> parts);
 
  private:
+  Session(const Session& other, std::unique_ptr<Sequence> sequence);
   void truncate(std::size_t length);
 
   Model& model_;

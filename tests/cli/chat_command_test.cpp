@@ -106,14 +106,14 @@ TEST(Chat, OwnTemplateAndMissingTemplate) {
   TemporaryFolder folder;
   const auto path = (folder.path() / "t.jinja").string();
   std::ofstream(path) << "<|im_start|>user\n{{ messages[0].content }}<|im_end|>\n<|im_start|>assistant\n\n";
-  EXPECT_EQ(chat("", {model, "--template", path, "-p", "What is the capital of France?"}).out,
+  EXPECT_EQ(chat("", {model, "--chat-template-file", path, "-p", "What is the capital of France?"}).out,
             "The capital of France is Paris.\n");
   std::ofstream(path) << "{{ raise_exception('no thanks') }}";
-  const auto refused = chat("", {model, "--template", path, "-p", "x"});
+  const auto refused = chat("", {model, "--chat-template-file", path, "-p", "x"});
   EXPECT_EQ(refused.exit_code, 1);
   EXPECT_NE(refused.err.find("no thanks"), std::string::npos) << refused.err;
   std::ofstream(path) << "{% if %}";
-  EXPECT_EQ(chat("", {model, "--template", path, "-p", "x"}).exit_code, 1);
+  EXPECT_EQ(chat("", {model, "--chat-template-file", path, "-p", "x"}).exit_code, 1);
 }
 
 TEST(Chat, FullContextIsTold) {

@@ -74,6 +74,38 @@ TEST(Generate, PromptFromFileEchoAndStop) {
   EXPECT_NE(stopped.err.find("finish: stop"), std::string::npos);
 }
 
+TEST(Generate, JsonWithLogprobs) {
+  const std::string model = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
+  const std::vector<std::string> common = {"generate", model, "-p",     "The capital of France is",
+                                           "-n",       "4",   "--temp", "0"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return hk_run(more);
+  };
+  const auto plain = with({});
+  const auto run = with({"--json", "--logprobs", "3", "--seed", "7"});
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 1);
+  const auto json = Json::parse(run.out);
+  EXPECT_EQ(json["text"], plain.out);
+  EXPECT_EQ(json["seed"], 7);
+  EXPECT_EQ(json["finish_reason"], "length");
+  EXPECT_EQ(json["usage"]["completion_tokens"], 4);
+  ASSERT_EQ(json["tokens"].size(), 4u);
+  std::string text;
+  for (const auto& token : json["tokens"]) {
+    text += token["text"].get<std::string>();
+    EXPECT_LE(token["logprob"].get<double>(), 0);
+    ASSERT_EQ(token["top"].size(), 3u);
+    EXPECT_EQ(token["top"][0]["id"], token["id"]);  // greedy
+    EXPECT_GE(token["top"][0]["logprob"], token["top"][1]["logprob"]);
+  }
+  EXPECT_EQ(text, plain.out);
+  EXPECT_EQ(Json::parse(with({"--json"}).out)["tokens"].size(), 4u);
+  EXPECT_EQ(Json::parse(with({"--json", "--echo"}).out)["text"], "The capital of France is" + plain.out);
+  EXPECT_EQ(with({"--logprobs", "3"}).exit_code, 2);
+}
+
 TEST(Generate, FullContextIsTold) {
   HK_FIXTURE(model, "models/demo/demo-f16.gguf");
   const auto run = hk_run({"generate", model, "-p", "Once upon a time", "-c", "16", "--ignore-eos"});

@@ -288,5 +288,54 @@ TEST_F(Generation, IgnoredEndNeverComes) {
   EXPECT_EQ(result.tokens.size(), 40u);
 }
 
+TEST_F(Generation, ScoresOfTokens) {
+  answer_with(2, {2, 5, 3});
+  auto chat = session();
+  GenerateOptions options;
+  options.logprobs = 2;
+  const auto result = generate(chat, tokenizer, sampler, Ids{3, 4}, options);
+  ASSERT_EQ(result.scores.size(), 3u);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(result.scores[i].token.id, result.tokens[i]);
+    EXPECT_TRUE(result.scores[i].best);
+    ASSERT_EQ(result.scores[i].alternatives.size(), 2u);
+    EXPECT_EQ(result.scores[i].alternatives[0].id, result.tokens[i]);
+    EXPECT_LE(result.scores[i].token.logprob, 0);
+  }
+}
+
+TEST_F(Generation, TokensThatAreGivenComeNext) {
+  answer_with(2, {2, 3, 2, 3, 2});
+  auto chat = session();
+  GenerateOptions options;
+  std::size_t told = 0;
+  options.on_token = [&](TokenId) { return ++told == 2 ? Ids{4, 4, 5} : Ids{}; };
+  const auto result = generate(chat, tokenizer, sampler, Ids{3, 4}, options);
+  EXPECT_EQ(result.tokens, (Ids{2, 3, 4, 4, 5}));
+  EXPECT_EQ(result.text, "abcc d");
+  EXPECT_EQ(told, 5u);
+  EXPECT_EQ(Ids(chat.history().begin(), chat.history().end()), (Ids{3, 4, 2, 3, 4, 4, 5}));
+}
+
+TEST_F(Generation, ChosenControlTokensAreShown) {
+  answer_with(1, {2, 1, 3});
+  auto chat = session();
+  GenerateOptions options;
+  EXPECT_EQ(generate(chat, tokenizer, sampler, Ids{4}, options).text, "ab");
+  options.shown_tokens = {1};
+  EXPECT_EQ(generate(chat, tokenizer, sampler, Ids{4}, options).text, "a<x>b");
+}
+
+TEST_F(Generation, AForkGoesItsOwnWay) {
+  answer_with(2, {2, 5, 3});
+  auto chat = session();
+  generate(chat, tokenizer, sampler, Ids{3, 4});
+  const auto other = chat.fork();
+  EXPECT_TRUE(std::ranges::equal(other->history(), chat.history()));
+  EXPECT_EQ(other->reuse(Ids{3, 4, 2, 2}), 3u);
+  EXPECT_EQ(chat.history().size(), 5u);
+  EXPECT_EQ(other->history().size(), 3u);
+}
+
 }  // namespace
 }  // namespace hk::engine

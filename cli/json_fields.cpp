@@ -1,5 +1,5 @@
 // Typed access to JSON values (see json_fields.h).
-#include "cli/batch/json_fields.h"
+#include "cli/json_fields.h"
 
 #include <fmt/format.h>
 

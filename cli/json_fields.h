@@ -1,6 +1,6 @@
 // Fields of a request read with care: what was expected, what was found, in one sentence.
 //
-// Layer: cli/batch.
+// Layer: cli.
 #pragma once
 
 #include <cstddef>
