@@ -49,8 +49,8 @@ std::string_view kv_type_name(KvType type) {
 }
 
 std::optional<KvType> find_kv_type(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kKvTypes), std::end(kKvTypes),
-                                   [&](KvType type) { return kv_type_name(type) == name; });
+  const auto* found =
+      std::find_if(std::begin(kKvTypes), std::end(kKvTypes), [&](KvType type) { return kv_type_name(type) == name; });
   if (found == std::end(kKvTypes)) return std::nullopt;
   return *found;
 }

@@ -4,14 +4,16 @@
 // attention: positions are lanes of keys, dimensions are lanes of values.
 //
 //  f32, f16, bf16  keys [kKvPage / 16][head_size][16]; values [kKvPage][value_size].
-//  q8_0, keys      for each 16 positions: codes [head_size / 4 rounded up][16][4], four dimensions of a position side by
-//                  side; then bf16 scales [head_size / 32 rounded up][16], one for 32 dimensions of a position; padded to
-//                  64 bytes. Dimensions past the end have code 0.
+//  q8_0, keys      for each 16 positions: codes [head_size / 4 rounded up][16][4], four dimensions of a position side
+//  by
+//                  side; then bf16 scales [head_size / 32 rounded up][16], one for 32 dimensions of a position; padded
+//                  to 64 bytes. Dimensions past the end have code 0.
 //  q8_0, values    codes [kKvPage / 4][value_size][4], four positions of a dimension side by side; then bf16 scales
-//                  [value_size / 128 rounded up][kKvPage]. Values have no lasting outliers as keys do, so a scale serves
-//                  128 dimensions: weights of positions are multiplied by it before they are rounded, once a block.
-// A code is from -127 to 127 and means code * scale. Scales are bf16, rounded up before the codes are made: they cost no
-// accuracy and have the range of f32.
+//                  [value_size / 128 rounded up][kKvPage]. Values have no lasting outliers as keys do, so a scale
+//                  serves 128 dimensions: weights of positions are multiplied by it before they are rounded, once a
+//                  block.
+// A code is from -127 to 127 and means code * scale. Scales are bf16, rounded up before the codes are made: they cost
+// no accuracy and have the range of f32.
 #pragma once
 
 #include <cstddef>
@@ -62,8 +64,7 @@ static constexpr std::size_t key_page_bytes(KvType type, std::size_t head_size) 
   return kKvPage * head_size * kv_element_bytes(type);
 }
 static constexpr std::size_t value_page_bytes(KvType type, std::size_t value_size) {
-  if (type == KvType::kQ8_0)
-    return kKvPage * (value_size + (value_size + kValueBlock - 1) / kValueBlock * 2);
+  if (type == KvType::kQ8_0) return kKvPage * (value_size + (value_size + kValueBlock - 1) / kValueBlock * 2);
   return kKvPage * value_size * kv_element_bytes(type);
 }
 

@@ -109,10 +109,9 @@ void weigh_tile(const AttendPageArgs& args, std::size_t query, std::size_t dim, 
 template <KvType kType>
 void attend_floats(const AttendPageArgs& args) {
   auto* scores = static_cast<float*>(args.scratch);
-  weigh_positions<kTile>(
-      args, scores, [&](auto tile, std::size_t i, std::size_t from, std::size_t to, float* rows) HK_LAMBDA_INLINE {
-        score_tile<kType, tile.kValue>(args, i, from, to, rows);
-      });
+  weigh_positions<kTile>(args, scores,
+                         [&](auto tile, std::size_t i, std::size_t from, std::size_t to, float* rows)
+                             HK_LAMBDA_INLINE { score_tile<kType, tile.kValue>(args, i, from, to, rows); });
   const int vectors = static_cast<int>((args.value_size + W - 1) / W);
   for (int at = 0; at < vectors; at += kStrip) {
     const int some = vectors - at < kStrip ? vectors - at : kStrip;

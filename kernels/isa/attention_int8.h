@@ -1,9 +1,9 @@
 // Attention over pages of q8_0: integer dot products for scores and for weighted values.
 //
-// Part of the level sources (see attention_tile.h). Queries are quantized like activations, 32 dimensions under a scale.
-// The weight of a position times the scale of its value becomes a whole number of 14 bits under one step for the page,
-// in two digits of 7 bits, so that two byte products with the codes of values make an exact sum: a page's error is half
-// a step a position, far below what the codes themselves have lost. All integers are the same on every level.
+// Part of the level sources (see attention_tile.h). Queries are quantized like activations, 32 dimensions under a
+// scale. The weight of a position times the scale of its value becomes a whole number of 14 bits under one step for the
+// page, in two digits of 7 bits, so that two byte products with the codes of values make an exact sum: a page's error
+// is half a step a position, far below what the codes themselves have lost. All integers are the same on every level.
 #pragma once
 
 #include "kernels/isa/attention_tile.h"
@@ -209,10 +209,9 @@ void attend_codes(const AttendPageArgs& args) {
   auto* scores = static_cast<float*>(args.scratch);
   const CodeScratch s = code_scratch(args);
   for (std::size_t i = 0; i < args.n; ++i) quantize_query(args, s, i);
-  weigh_positions<kCodeTile>(
-      args, scores, [&](auto tile, std::size_t i, std::size_t from, std::size_t to, float* rows) HK_LAMBDA_INLINE {
-        score_code_tile<tile.kValue>(args, s, i, from, to, rows);
-      });
+  weigh_positions<kCodeTile>(args, scores,
+                             [&](auto tile, std::size_t i, std::size_t from, std::size_t to, float* rows)
+                                 HK_LAMBDA_INLINE { score_code_tile<tile.kValue>(args, s, i, from, to, rows); });
   for (std::size_t block = 0; block * kValueBlock < args.value_size; ++block) {
     const std::size_t dim = block * kValueBlock;
     const std::size_t end = args.value_size < dim + kValueBlock ? args.value_size : dim + kValueBlock;

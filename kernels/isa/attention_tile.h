@@ -1,10 +1,10 @@
 // What attention has in common for all KV types: sizes of tiles, scratch memory, and the exponentials of scores.
 //
-// Part of the level sources (see vec.h). A call takes up to kQueryChunk queries at a time through three stages: scores of
-// the whole page, exponentials, weighted values. In a stage keys or values are visited once while they lie in L1: all
-// queries of the chunk meet a part of the page before the next part. Queries go in tiles, which share each converted
-// vector. What a query gets does not depend on its company: its sums run over dimensions and over positions in order,
-// and what only neighbours see has weight 0.
+// Part of the level sources (see vec.h). A call takes up to kQueryChunk queries at a time through three stages: scores
+// of the whole page, exponentials, weighted values. In a stage keys or values are visited once while they lie in L1:
+// all queries of the chunk meet a part of the page before the next part. Queries go in tiles, which share each
+// converted vector. What a query gets does not depend on its company: its sums run over dimensions and over positions
+// in order, and what only neighbours see has weight 0.
 #pragma once
 
 #include "kernels/isa/math.h"
@@ -20,9 +20,9 @@ inline constexpr std::size_t kSpan = 64;
 /// Neighbouring vectors of dimensions that meet them together: of a page, at most 32 KiB.
 inline constexpr int kStrip = 4;
 
-/// Values are asked for this many positions before they are needed: some 4 KiB of a strip, what arrives in the time that
-/// memory takes to answer. Keys are asked for a tile of groups ahead, 4 to 16 KiB. The hardware's own prefetching starts
-/// anew every 4 KiB, which 16 keys of 128 dimensions fill: alone it reaches half the speed.
+/// Values are asked for this many positions before they are needed: some 4 KiB of a strip, what arrives in the time
+/// that memory takes to answer. Keys are asked for a tile of groups ahead, 4 to 16 KiB. The hardware's own prefetching
+/// starts anew every 4 KiB, which 16 keys of 128 dimensions fill: alone it reaches half the speed.
 inline constexpr std::size_t kPositionsAhead = 32;
 
 template <int N>

@@ -16,7 +16,9 @@ HK_INLINE vword load_words(const void* p) { return *static_cast<const vword_unal
 HK_INLINE void store_words(void* p, vword v) { *static_cast<vword_unaligned*>(p) = v; }
 
 /// A bf16 number is the upper half of a float.
-HK_INLINE vf load_bf16(const void* p) { return as_f(reinterpret_cast<vi>(__builtin_convertvector(load_words(p), vu) << 16)); }
+HK_INLINE vf load_bf16(const void* p) {
+  return as_f(reinterpret_cast<vi>(__builtin_convertvector(load_words(p), vu) << 16));
+}
 /// Nearest, ties to even; a NaN keeps its upper half and becomes quiet.
 HK_INLINE void store_bf16(void* p, vf v) {
   const vi bits = as_i(v);

@@ -53,8 +53,8 @@ HK_INLINE vf turn(vf v) {
   return __builtin_shufflevector(v, v, kBy, kBy + 1, kBy + 2, kBy + 3);
 #endif
 }
-/// Folds all lanes into one by halves; the result is in every lane. No branches, which compilers make of maxima in a loop
-/// over lanes, and mispredict.
+/// Folds all lanes into one by halves; the result is in every lane. No branches, which compilers make of maxima in a
+/// loop over lanes, and mispredict.
 template <typename Fold>
 HK_INLINE vf fold_lanes(vf v, const Fold& fold) {
   if constexpr (W > 8) v = fold(v, turn<W / 2>(v));

@@ -147,7 +147,8 @@ HK_INLINE void for_equal_runs(std::size_t n, std::size_t most, const Run& run) {
 template <int kMost, int kStreamed>
 constexpr int shortest_tile() {
   int shortest = kMost;
-  for (int n = kStreamed + 1; n <= kMost * kMost; ++n) {
+  // from kMost * kMost on, runs are at most one shorter than kMost, and kMost lengths in a row show it
+  for (int n = kStreamed + 1; n <= kStreamed + kMost * kMost; ++n) {
     const int count = n / ((n + kMost - 1) / kMost);
     shortest = count < shortest ? count : shortest;
   }

@@ -13,15 +13,13 @@ typedef std::int8_t vcode __attribute__((vector_size(W)));
 typedef std::int8_t vcode_unaligned __attribute__((vector_size(W), aligned(1), may_alias));
 
 /// Lanes from -128 to 127, a byte each.
-HK_INLINE void store_codes(void* p, vi v) {
-  *static_cast<vcode_unaligned*>(p) = __builtin_convertvector(v, vcode);
-}
+HK_INLINE void store_codes(void* p, vi v) { *static_cast<vcode_unaligned*>(p) = __builtin_convertvector(v, vcode); }
 
 /// Below it a reciprocal is no longer safe and values no longer matter.
 inline constexpr float kSmallestPeak = 0x1p-110f;
 
-/// Largest magnitude of `n` values (a multiple of 16). `*poison` is NaN when one of them is NaN or infinite, else 0: added
-/// to a scale, it makes them show in the results instead of vanishing.
+/// Largest magnitude of `n` values (a multiple of 16). `*poison` is NaN when one of them is NaN or infinite, else 0:
+/// added to a scale, it makes them show in the results instead of vanishing.
 HK_INLINE float peak_of(const float* x, int n, float* poison) {
   // magnitudes are in the order of their bits, and what is no number lies above them all
   const auto larger = [](vf a, vf b) HK_LAMBDA_INLINE { return select(as_i(a) > as_i(b), a, b); };

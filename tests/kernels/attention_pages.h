@@ -147,7 +147,8 @@ inline Exact exact_attention(const StoredHead& head, const std::vector<double>& 
     double score = 0;
     for (std::size_t d = 0; d < q.size(); ++d) score += q[d] * head.key(p, d);
     if (softcap > 0) score = softcap * std::tanh(score / softcap);
-    if (slopes) score += static_cast<double>(query.slope) * (static_cast<double>(p) - static_cast<double>(query.to - 1));
+    if (slopes)
+      score += static_cast<double>(query.slope) * (static_cast<double>(p) - static_cast<double>(query.to - 1));
     weights.push_back(score);
     largest = std::max(largest, score);
   }

@@ -26,9 +26,8 @@ TEST(Logprobs, AgreeWithAPlainSoftmaxAndSort) {
     std::vector<TokenId> order(size);
     std::iota(order.begin(), order.end(), 0);
     const auto logit_of = [&](TokenId id) { return logits[static_cast<std::size_t>(id)]; };
-    std::sort(order.begin(), order.end(), [&](TokenId a, TokenId b) {
-      return logit_of(a) != logit_of(b) ? logit_of(a) > logit_of(b) : a < b;
-    });
+    std::sort(order.begin(), order.end(),
+              [&](TokenId a, TokenId b) { return logit_of(a) != logit_of(b) ? logit_of(a) > logit_of(b) : a < b; });
     for (const std::size_t count : {std::size_t{0}, std::size_t{1}, std::size_t{5}, size, size + 3}) {
       const auto id = static_cast<TokenId>(size == 1 ? 0 : 2 * (random() % (size / 2)));
       const auto score = score_token(logits, id, count);
