@@ -47,7 +47,7 @@ TEST(Markdown, WhatOnlyLooksLikeAMark) {
   expect("*", "*");
   expect("a\n\n\nb", "a\n\n\nb");
   expect("####### seven\n", "####### seven\n");
-  expect("``two``\n", "{c}`{/}`two{c}`{/}`\n");
+  expect("``two``\n", "{c}``{/}two{c}``{/}\n");  // a span of code that holds nothing
 }
 
 TEST(Markdown, NothingStaysOnBeyondItsLineOrTheAnswer) {
