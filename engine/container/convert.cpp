@@ -133,9 +133,11 @@ Step plan_tensor(const TensorView& tensor, const ConvertOptions& options, std::v
   plan.data_size = tensor.data.size();
   plan.scale_size = tensor.scales.size();
   plan.residual_size = tensor.residual.size();
-  if (!options.type) return step;
-  auto choice = choose_storage(tensor, *options.type);
+  StorageChoice choice{tensor.type, ""};
+  if (options.type) choice = choose_storage(tensor, *options.type);
   if (!choice.note.empty()) notes.push_back(std::move(choice.note));
+  const kernels::Format* chosen = kernels::find_format(choice.type);
+  if (chosen != nullptr && !chosen->in_hk) choice.type = StorageType::kQ4_0;
   if (choice.type == tensor.type) return step;
   const auto& format = *kernels::find_format(choice.type);
   step.reencode = true;
@@ -239,7 +241,9 @@ std::string without_extension(const std::string& path) {
 void note_losses(const ModelReader& model, const std::vector<Step>& steps, ConvertResult& result) {
   std::size_t again = 0;
   for (const auto& step : steps)
-    if (step.reencode && kernels::find_format(step.tensor->type)->block_elements > 1) ++again;
+    if (step.reencode && kernels::find_format(step.tensor->type)->block_elements > 1 &&
+        !keeps_values(step.tensor->type, step.plan.type))
+      ++again;
   if (again != 0)
     result.notes.push_back(fmt::format(
         "{} matrices were quantized already and lose a little more; a model in f16 or bf16 is the better source",

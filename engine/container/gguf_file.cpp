@@ -53,10 +53,6 @@ std::uint64_t read_alignment(const Metadata& metadata, const std::string& file) 
 /// meanings that nothing in the file tells apart, so an unknown one stays a number.
 std::string refusal(std::uint32_t type) {
   switch (type) {
-    case 41:
-      return "has type q1_0 (GGUF type 41), which is not supported";
-    case 42:
-      return "has type q2_0 (GGUF type 42), which is not supported";
     case 4:
     case 5:
     case 31:

@@ -287,6 +287,9 @@ void HkReader::read_tensors(std::uint32_t shard) {
     auto problem = map_streams(entry, file);
     const bool shared = view.type == StorageType::kSharedRef;
     if (problem.empty() && shared) problem = resolve_shared(entry, tensors_, owners);
+    const kernels::Format* format = kernels::find_format(view.type);
+    if (problem.empty() && format != nullptr && !format->in_hk)
+      problem = fmt::format("its storage type 0x{:02x} is unknown", static_cast<unsigned>(view.type));
     if (problem.empty()) problem = check_sizes(view, {view.data.size(), view.scales.size(), view.residual.size()}).why;
     if (!problem.empty()) view.problem = fmt::format("{}: tensor {:?}: {}", file.path(), view.name, problem);
     const bool owns = !shared && !view.data.empty();

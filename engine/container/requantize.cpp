@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "engine/container/mapped_file.h"
+#include "kernels/quant/transcode.h"
 
 namespace hk::engine {
 namespace {
@@ -79,6 +80,8 @@ StorageType small_block_type(StorageType wanted) {
 
 }  // namespace
 
+bool keeps_values(StorageType from, StorageType to) { return !find_format(from)->in_hk && to == StorageType::kQ4_0; }
+
 StorageChoice choose_storage(const TensorView& tensor, StorageType wanted) {
   if (tensor.type == wanted || !is_weight_matrix(tensor) || is_integer_data(tensor.type)) return {tensor.type, ""};
   const auto& want = *find_format(wanted);
@@ -128,6 +131,11 @@ void reencode(const TensorView& tensor, StorageType type, const ParallelFor& par
     parallel((count + kPieceElements - 1) / kPieceElements, [&](std::size_t piece) {
       const std::size_t first = piece * kPieceElements;
       const std::size_t size = std::min(kPieceElements, count - first);
+      if (keeps_values(from.type, type)) {
+        kernels::transcode_to_q4_0(from.type, source + first / from.block_elements * from.block_bytes,
+                                   blocks.data() + first / to.block_elements * to.block_bytes, size);
+        return;
+      }
       from.decode(source + first / from.block_elements * from.block_bytes, values.data() + first, size);
       to.encode(values.data() + first, blocks.data() + first / to.block_elements * to.block_bytes, size);
     });

@@ -30,6 +30,9 @@ struct StorageChoice {
 /// theirs.
 StorageChoice choose_storage(const TensorView& tensor, StorageType wanted);
 
+/// Whether a tensor of type `from` can be stored as `to` without any change of values.
+bool keeps_values(StorageType from, StorageType to);
+
 /// Throws hk::Error (usage) with the list of possible names when `name` is no type that can be written.
 StorageType parse_target_type(std::string_view name);
 

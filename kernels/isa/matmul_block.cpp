@@ -267,6 +267,10 @@ namespace HK_LEVEL {
 
 MatmulFn matmul_block_format(StorageType type) {
   switch (type) {
+    case StorageType::kQ1_0:
+      return matmul_block<Q1_0>;
+    case StorageType::kQ2_0:
+      return matmul_block<Q2_0>;
     case StorageType::kQ4_0:
       return matmul_block<Q4_0>;
     case StorageType::kQ4_1:

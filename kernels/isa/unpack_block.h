@@ -58,6 +58,37 @@ struct BlockFormat {
   static constexpr int kScales = 1;  ///< scales in 32 elements
 };
 
+/// 128 elements, a bit each: +d for 1, -d for 0.
+struct Q1_0 : BlockFormat {
+  static constexpr int kPhases = 8, kPhaseWords = 9;
+  static constexpr int kBias = 1;
+  template <int kPhase>
+  static HK_INLINE void unpack(const vi* words, vi* steps, vf* scale, vf*) {
+    constexpr int kBlock = kPhase / 4 * 18;
+    vi bits;
+    take_words<kBlock + 2 + kPhase % 4 * 4, 1>(words, &bits);
+    for (int u = 0; u < 8; ++u) steps[u] = ((shr(bits, 4 * u) & 0xF) * 0x00408102) & 0x02020202;
+    *scale = half_at<kBlock>(words);
+  }
+};
+
+/// 64 elements of two bits: (code - 1) * d.
+struct Q2_0 : BlockFormat {
+  static constexpr int kPhases = 4, kPhaseWords = 9;
+  static constexpr int kBias = 1;
+  template <int kPhase>
+  static HK_INLINE void unpack(const vi* words, vi* steps, vf* scale, vf*) {
+    constexpr int kBlock = kPhase / 2 * 18;
+    vi codes[2];
+    take_words<kBlock + 2 + kPhase % 2 * 8, 2>(words, codes);
+    for (int u = 0; u < 8; ++u) {
+      const vi byte = shr(codes[u / 4], 8 * (u % 4)) & 0xFF;
+      steps[u] = (byte | (byte << 6) | (byte << 12) | (byte << 18)) & 0x03030303;
+    }
+    *scale = half_at<kBlock>(words);
+  }
+};
+
 struct Q4_0 : BlockFormat {
   static constexpr int kPhases = 2, kPhaseWords = 9;
   static constexpr int kBias = 8;

@@ -17,6 +17,16 @@ struct [[gnu::packed]] BlockQ4_0 {
   std::uint16_t d;
   std::uint8_t qs[16];
 };
+struct [[gnu::packed]] BlockQ1_0 {
+  static constexpr unsigned kElements = 128;
+  std::uint16_t d;
+  std::uint8_t qs[16];  ///< bit i % 8 of byte i / 8: element i is +d for 1, -d for 0
+};
+struct [[gnu::packed]] BlockQ2_0 {
+  static constexpr unsigned kElements = 64;
+  std::uint16_t d;
+  std::uint8_t qs[16];  ///< element i in bits 2 (i % 4) of byte i / 4: (code - 1) * d
+};
 struct [[gnu::packed]] BlockQ4_1 {
   static constexpr unsigned kElements = 32;
   std::uint16_t d;

@@ -27,6 +27,8 @@ void decode_f64(const void* blocks, float* out, std::size_t n);
 
 // Legacy blocks of 32 (decode_legacy.cpp).
 void decode_q4_0(const void* blocks, float* out, std::size_t n);
+void decode_q1_0(const void* blocks, float* out, std::size_t n);
+void decode_q2_0(const void* blocks, float* out, std::size_t n);
 void decode_q4_1(const void* blocks, float* out, std::size_t n);
 void decode_q5_0(const void* blocks, float* out, std::size_t n);
 void decode_q5_1(const void* blocks, float* out, std::size_t n);

@@ -1,4 +1,4 @@
-// Decoders of the legacy 32-element blocks: one f16 scale, plain codes of 4, 5 or 8 bits.
+// Decoders of the legacy blocks: one f16 scale, plain codes of 1, 2, 4, 5 or 8 bits.
 #include "kernels/quant/blocks.h"
 #include "kernels/quant/decode.h"
 #include "kernels/quant/decode_each.h"
@@ -11,6 +11,16 @@ namespace {
 int nibble(const std::uint8_t* qs, unsigned i) { return i < 16 ? qs[i] & 15 : qs[i - 16] >> 4; }
 
 int fifth_bit(std::uint32_t qh, unsigned i) { return static_cast<int>((qh >> i) & 1u) << 4; }
+
+void q1_0(const BlockQ1_0& block, float* out) {
+  const float d = f16_to_f32(block.d);
+  for (unsigned i = 0; i < 128; ++i) out[i] = (block.qs[i / 8] >> (i % 8) & 1) != 0 ? d : -d;
+}
+
+void q2_0(const BlockQ2_0& block, float* out) {
+  const float d = f16_to_f32(block.d);
+  for (unsigned i = 0; i < 64; ++i) out[i] = static_cast<float>((block.qs[i / 4] >> (2 * (i % 4)) & 3) - 1) * d;
+}
 
 void q4_0(const BlockQ4_0& block, float* out) {
   const float d = f16_to_f32(block.d);
@@ -45,6 +55,8 @@ void q8(const Block& block, float* out) {
 
 }  // namespace
 
+void decode_q1_0(const void* blocks, float* out, std::size_t n) { decode_each<BlockQ1_0, q1_0>(blocks, out, n); }
+void decode_q2_0(const void* blocks, float* out, std::size_t n) { decode_each<BlockQ2_0, q2_0>(blocks, out, n); }
 void decode_q4_0(const void* blocks, float* out, std::size_t n) { decode_each<BlockQ4_0, q4_0>(blocks, out, n); }
 void decode_q4_1(const void* blocks, float* out, std::size_t n) { decode_each<BlockQ4_1, q4_1>(blocks, out, n); }
 void decode_q5_0(const void* blocks, float* out, std::size_t n) { decode_each<BlockQ5_0, q5_0>(blocks, out, n); }

@@ -67,6 +67,8 @@ constexpr Format kFormats[] = {
     {StorageType::kTQ2_0, "tq2_0", StorageClass::kBlock, 256, 66, 35, ActivationFormat::kQ8x256, decode_tq2_0, encode_tq2_0},
     {StorageType::kMXFP4, "mxfp4", StorageClass::kBlock, 32, 17, 39, ActivationFormat::kQ8x32, decode_mxfp4, encode_mxfp4},
     {StorageType::kNVFP4, "nvfp4", StorageClass::kBlock, 64, 36, 40, ActivationFormat::kQ8x32, decode_nvfp4, encode_nvfp4},
+    {StorageType::kQ1_0, "q1_0", StorageClass::kBlock, 128, 18, 41, ActivationFormat::kQ8x32, decode_q1_0, nullptr, false},
+    {StorageType::kQ2_0, "q2_0", StorageClass::kBlock, 64, 18, 42, ActivationFormat::kQ8x32, decode_q2_0, nullptr, false},
 };
 // clang-format on
 

@@ -65,6 +65,9 @@ enum class StorageType : std::uint8_t {
   kTQ2_0 = 0x61,
   kMXFP4 = 0x62,
   kNVFP4 = 0x63,
+  // Numbers of our own, which no file holds: GGUF's types without one in .hk (Format::in_hk).
+  kQ1_0 = 0xE0,
+  kQ2_0 = 0xE1,
 };
 
 /// How the activation vector is prepared for a weight format (see kernels/activation.h).
@@ -100,6 +103,7 @@ struct Format {
   ActivationFormat activation;   ///< kNone: refused by the engine as a weight
   DecodeFn decode;               ///< null where there is no element-wise decode (dual, sparse, virtual, opaque)
   EncodeFn encode;               ///< null where no quantizer is implemented
+  bool in_hk = true;             ///< false: has no number in .hk; converted to q4_0 with the same values
 };
 
 /// All storage types, in the order of their values.

@@ -69,6 +69,8 @@ bool fill_sample_blocks(const Format& format, void* out, std::size_t blocks, Sam
 #define HK_SAMPLE(name)      \
   case StorageType::k##name: \
     return fill<Block##name>(out, blocks, random);
+      HK_SAMPLE(Q1_0)
+      HK_SAMPLE(Q2_0)
       HK_SAMPLE(Q4_0)
       HK_SAMPLE(Q4_1)
       HK_SAMPLE(Q5_0)

@@ -25,7 +25,7 @@ const std::map<int, std::string> kSpecified = {
     {0x42, "q4_k"},     {0x43, "q5_k"},       {0x44, "q6_k"},       {0x45, "q8_k"},       {0x50, "iq1_s"},
     {0x51, "iq1_m"},    {0x52, "iq2_xxs"},    {0x53, "iq2_xs"},     {0x54, "iq3_xxs"},    {0x55, "iq4_nl"},
     {0x56, "iq4_xs"},   {0x57, "iq2_s"},      {0x58, "iq3_s"},      {0x60, "tq1_0"},      {0x61, "tq2_0"},
-    {0x62, "mxfp4"},    {0x63, "nvfp4"},
+    {0x62, "mxfp4"},    {0x63, "nvfp4"},      {0xE0, "q1_0"},       {0xE1, "q2_0"},
 };
 
 TEST(QuantFormat, HoldsExactlyTheSpecifiedTypes) {

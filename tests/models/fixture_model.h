@@ -77,13 +77,10 @@ struct FixtureModel {
   double reference_rms() const { return record.at("noise").at("logits_vs_exact_rms").get<double>(); }
 };
 
-/// Names of all fixtures, in the index's order, but for some.
-inline std::vector<std::string> fixture_names(const std::vector<std::string>& without = {}) {
+/// Names of all fixtures, in the index's order.
+inline std::vector<std::string> fixture_names() {
   std::vector<std::string> names;
-  for (const nlohmann::json& record : fixture_index()) {
-    const auto name = record.at("name").get<std::string>();
-    if (std::ranges::find(without, name) == without.end()) names.push_back(name);
-  }
+  for (const nlohmann::json& record : fixture_index()) names.push_back(record.at("name").get<std::string>());
   return names;
 }
 

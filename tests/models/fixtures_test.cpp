@@ -16,9 +16,6 @@ using engine::SequenceOptions;
 using engine::TokenId;
 using kernels::KvType;
 
-/// Fixtures that need what the engine does not have: storage types without a number in .hk.
-const std::vector<std::string> kNotRun = {"llama-q-q1_0", "llama-q-q2_0", "qwen3-q-q1_0", "qwen3-q-q2_0"};
-
 class Fixtures : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -159,7 +156,7 @@ TEST_P(Fixtures, GreedyContinuation) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Fixtures, testing::ValuesIn(fixture_names(kNotRun)),
+INSTANTIATE_TEST_SUITE_P(Models, Fixtures, testing::ValuesIn(fixture_names()),
                          [](const auto& instance) { return test_name(instance.param); });
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Fixtures);
 

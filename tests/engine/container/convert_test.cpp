@@ -373,13 +373,41 @@ TEST(ConvertFixtures, ModelsConvertAndReadBackIdentically) {
   for (const auto& entry : std::filesystem::directory_iterator(models)) {
     const auto name = entry.path().filename().string();
     if (!name.ends_with(".gguf.zst")) continue;
-    if (name.find("-q1_0") != name.npos || name.find("-q2_0") != name.npos) continue;  // refused: see gguf_test
+    if (name.find("-q1_0") != name.npos || name.find("-q2_0") != name.npos) continue;  // stored anew: below
     SCOPED_TRACE(name);
     expect_converts(folder, test::read_zst(entry.path()), {});
     ++converted;
   }
   EXPECT_GE(converted, 1);
   std::cout << converted << " models converted\n";
+}
+
+/// Types without a number in .hk become q4_0 with the same values.
+TEST(ConvertFixtures, NarrowTypesKeepTheirValues) {
+  TemporaryFolder folder;
+  for (const auto* name : {"q1_0", "q2_0"}) {
+    SCOPED_TRACE(name);
+    HK_FIXTURE(path, std::string("fixtures/models/llama-q-") + name + ".gguf.zst");
+    const auto source = open_gguf(folder.write("in.gguf", test::read_zst(path)).string());
+    const auto result = convert_model(*source, in(folder, "out.hk"), {});
+    EXPECT_GT(result.reencoded, 0u);
+    EXPECT_TRUE(result.notes.empty());
+    const auto model = open_model(result.files[0]);
+    std::size_t narrow = 0;
+    for (const auto& before : source->tensors()) {
+      const TensorView* after = model->find(before.name);
+      ASSERT_NE(after, nullptr) << before.name;
+      if (kernels::storage_type_name(before.type) == name) {
+        EXPECT_EQ(after->type, StorageType::kQ4_0) << before.name;
+        ++narrow;
+      }
+      std::vector<float> a(before.elements()), b(before.elements());
+      kernels::find_format(before.type)->decode(before.data.data(), a.data(), a.size());
+      kernels::find_format(after->type)->decode(after->data.data(), b.data(), b.size());
+      EXPECT_EQ(a, b) << before.name;
+    }
+    EXPECT_GT(narrow, 0u);
+  }
 }
 
 TEST(ConvertFixtures, VocabulariesAndWholeModelsConvert) {
