@@ -17,7 +17,7 @@ struct Page {
   std::vector<float> keys, values;
 };
 
-std::string name(const char* kernel, KvType type) { return kernel + (" " + std::string(kv_type_name(type))); }
+std::string name(const char* kernel, KvType type) { return std::string(kernel).append(" ").append(kv_type_name(type)); }
 
 /// What a type of its own numbers keeps of x.
 float stored(KvType type, float x) {
