@@ -334,7 +334,7 @@ HK_INLINE vi lookup16(const std::int8_t* table, vi codes) {
 HK_INLINE vi permute16(vi v, const std::int8_t* pattern) {
   const vi8 x = reinterpret_cast<vi8>(v);
   vi8 r{};
-  for (int i = 0; i < 4 * W; ++i) r[i] = x[pattern[i]];
+  for (int i = 0; i < 4 * W; ++i) r[i] = static_cast<signed char>(pattern[i] < 0 ? 0 : x[pattern[i] & 15]);
   return reinterpret_cast<vi>(r);
 }
 /// Low 16 bits of every lane as binary16, subnormals and infinities included.
