@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything beyond `make test`: formatting, sanitizers on the fast tests, fuzzing, kernels of other CPUs under emulation, gcc.
-# Usage: check.sh [format|asan|tsan|fuzz|emulated|arm|gcc ...]   (default: format and emulated; the others have not been
+# Usage: check.sh [format|asan|tsan|fuzz|emulated|gcc ...]   (default: format and emulated; the others have not been
 # run since the newest kernels, chat and KV types, and come back once they have)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -32,8 +32,7 @@ for step in "${steps[@]}"; do
       GTEST_FILTER=-ProcessMemory.* TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" sanitized tsan engine_runtime engine_generate models
       ;;
     fuzz) scripts/fuzz.sh ;;
-    emulated) scripts/emulate.sh x86 ;;
-    arm) scripts/emulate.sh arm ;;
+    emulated) scripts/emulate.sh ;;
     gcc)
       cmake --preset gcc "${launcher[@]}" -DHK_BUILD_TESTS=OFF -DHK_BUILD_BENCH=OFF >/dev/null
       cmake --build build/gcc
