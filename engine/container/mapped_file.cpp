@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/memory_text.h"
 #include "engine/container/mapping_guard.h"
 
 #ifndef MADV_POPULATE_READ
@@ -53,18 +54,12 @@ std::byte* reserve_addresses(std::size_t size) {
   return begin + skip;
 }
 
-std::string memory_text(std::uint64_t bytes) {
-  return bytes < (std::uint64_t{1} << 30) ? fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 0x1p20)
-                                          : fmt::format("{:.2f} GiB", static_cast<double>(bytes) / 0x1p30);
-}
-
 /// The whole pages around [offset, offset + size) of a mapping of `all` bytes.
 std::pair<std::size_t, std::size_t> page_range(std::size_t offset, std::size_t size, std::size_t all) {
-  const std::size_t page = page_size();
-  const std::size_t first = std::min(offset, all) / page * page;
-  const std::size_t last =
-      std::min(whole_pages(std::min(offset, all) + std::min(size, all - std::min(offset, all))), whole_pages(all));
-  return {first, last - first};
+  const std::size_t begin = std::min(offset, all);
+  const std::size_t end = begin + std::min(size, all - begin);
+  const std::size_t first = begin / page_size() * page_size();
+  return {first, whole_pages(end) - first};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
+#include "base/memory_text.h"
 
 namespace hk::engine {
 namespace {
@@ -19,11 +20,6 @@ constexpr std::size_t kSmallestUseful = 1024;
 // programs.
 constexpr std::uint64_t kLeftToOthers = 16;
 
-std::string mib(std::uint64_t bytes) {
-  return bytes < (std::uint64_t{1} << 30) ? fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 0x1p20)
-                                          : fmt::format("{:.2f} GiB", static_cast<double>(bytes) / 0x1p30);
-}
-
 std::uint64_t add(std::uint64_t a, std::uint64_t b) {
   return a > std::numeric_limits<std::uint64_t>::max() - b ? std::numeric_limits<std::uint64_t>::max() : a + b;
 }
@@ -33,19 +29,19 @@ void find_room(MemoryPlan& plan) {
   if (const auto usable = limits.machine.usable()) {
     plan.room = *usable - *usable / kLeftToOthers;
     if (limits.machine.available == usable)
-      plan.room_name = fmt::format("{} that are free on this machine", mib(*plan.room));
+      plan.room_name = fmt::format("{} that are free on this machine", memory_text(*plan.room));
     else if (limits.machine.process_left == usable)
-      plan.room_name = fmt::format("{} that the limits of this process leave (ulimit -v, -d)", mib(*plan.room));
+      plan.room_name = fmt::format("{} that the limits of this process leave (ulimit -v, -d)", memory_text(*plan.room));
     else
-      plan.room_name = fmt::format("{} that the control group's limit of {} leaves", mib(*plan.room),
-                                   mib(limits.machine.cgroup_limit.value_or(0)));
+      plan.room_name = fmt::format("{} that the control group's limit of {} leaves", memory_text(*plan.room),
+                                   memory_text(limits.machine.cgroup_limit.value_or(0)));
   }
   if (!limits.asked) return;
   const std::uint64_t left = *limits.asked - std::min(*limits.asked, limits.private_now);
   if (plan.room && *plan.room <= left) return;
   plan.room = left;
-  plan.room_name = fmt::format("{} that --mem-limit {} leaves beside the {} in use", mib(left), mib(*limits.asked),
-                               mib(limits.private_now));
+  plan.room_name = fmt::format("{} that --mem-limit {} leaves beside the {} in use", memory_text(left),
+                               memory_text(*limits.asked), memory_text(limits.private_now));
 }
 
 }  // namespace
@@ -76,23 +72,25 @@ MemoryPlan plan_memory(const MemoryNeeds& needs, const MemoryLimits& limits, std
   }
   const std::size_t told = asked ? wanted : std::min(kSmallestUseful, wanted);
   std::string sentence =
-      fmt::format("not enough memory: a context of {} tokens takes {}", told, mib(needs.state(told)));
-  if (needs.scratch != 0) sentence += fmt::format(", a forward pass {}", mib(needs.scratch));
-  if (needs.private_weights != 0) sentence += fmt::format(", the weights {}", mib(needs.private_weights));
+      fmt::format("not enough memory: a context of {} tokens takes {}", told, memory_text(needs.state(told)));
+  if (needs.scratch != 0) sentence += fmt::format(", a forward pass {}", memory_text(needs.scratch));
+  if (needs.private_weights != 0) sentence += fmt::format(", the weights {}", memory_text(needs.private_weights));
   sentence += fmt::format("; together more than the {}", plan.room_name);
   if (asked && context != 0) sentence += fmt::format("; a context of {} tokens would fit (-c {})", context, context);
   throw Error(sentence, ErrorKind::kResource);
 }
 
 std::string MemoryPlan::text() const {
-  std::string out = needs.private_weights == 0 ? fmt::format("weights {} mapped", mib(needs.mapped_weights))
-                                               : fmt::format("weights {} held in memory", mib(needs.private_weights));
+  std::string out = needs.private_weights == 0
+                        ? fmt::format("weights {} mapped", memory_text(needs.mapped_weights))
+                        : fmt::format("weights {} held in memory", memory_text(needs.private_weights));
   out += fmt::format(", context of {} tokens {} at first and {} when full, forward pass {}", context,
-                     mib(state_at_first()), mib(state_when_full()), mib(needs.scratch));
-  out += fmt::format("; private memory when full {}", mib(private_when_full()));
+                     memory_text(state_at_first()), memory_text(state_when_full()), memory_text(needs.scratch));
+  out += fmt::format("; private memory when full {}", memory_text(private_when_full()));
   if (room) out += fmt::format(", of {}", room_name);
-  if (limits.machine.total) out += fmt::format("; the machine has {}", mib(*limits.machine.total));
-  if (limits.machine.cgroup_limit) out += fmt::format(", the control group {}", mib(*limits.machine.cgroup_limit));
+  if (limits.machine.total) out += fmt::format("; the machine has {}", memory_text(*limits.machine.total));
+  if (limits.machine.cgroup_limit)
+    out += fmt::format(", the control group {}", memory_text(*limits.machine.cgroup_limit));
   return out;
 }
 
@@ -100,7 +98,7 @@ std::vector<std::string> MemoryPlan::remarks() const {
   std::vector<std::string> sentences;
   if (reduced)
     sentences.push_back(fmt::format("the context is cut to {} tokens ({}): more does not fit into the {}", context,
-                                    mib(state_when_full()), room_name));
+                                    memory_text(state_when_full()), room_name));
   std::optional<std::uint64_t> memory = limits.machine.total;
   if (limits.machine.cgroup_limit)
     memory = std::min(*limits.machine.cgroup_limit, memory.value_or(*limits.machine.cgroup_limit));
@@ -108,7 +106,7 @@ std::vector<std::string> MemoryPlan::remarks() const {
     sentences.push_back(
         fmt::format("weights of {} and {} of private memory are more than the memory of {}: parts of the weights will "
                     "be read from disk again and again",
-                    mib(needs.mapped_weights), mib(private_when_full()), mib(*memory)));
+                    memory_text(needs.mapped_weights), memory_text(private_when_full()), memory_text(*memory)));
   return sentences;
 }
 
