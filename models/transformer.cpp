@@ -63,8 +63,8 @@ std::uint64_t Transformer::state_bytes(const SequenceOptions& options, std::size
 
 std::uint64_t Transformer::scratch_bytes() const { return pass_.bytes() + logits_.bytes() + owned_bytes(spec_); }
 
-/// By trying: a pass of its own takes the buffers of a full chunk, and of fewer rows at the end of the context (where
-/// attention keeps partial sums), without computing or touching them.
+/// By trying: a pass of its own takes the buffers of a full chunk, and of one row at the end of the context (where
+/// attention keeps partial sums, as many as for any), without computing or touching them.
 std::uint64_t Transformer::expected_scratch_bytes(std::size_t positions, std::size_t logit_rows) const {
   positions = std::max<std::size_t>(1, positions);
   const std::size_t rows = std::min(positions, kChunkRows);
@@ -79,13 +79,8 @@ std::uint64_t Transformer::expected_scratch_bytes(std::size_t positions, std::si
   const ForwardControl none;
   const PassControl control{none.cancelled, none.progress, 0, rows};
   pass.run({&prompt, 1}, tokens, wanted, nullptr, control);
-  // How attention is shared out, and what it keeps for that, depends on the number of rows.
-  for (std::size_t n = rows / 2; n != 0; n /= 2) {
-    for (const std::size_t few : {n + n / 2, n}) {
-      const Segment end{&sequence, 0, few, positions - few};
-      pass.run({&end, 1}, std::span(tokens).first(few), std::span(wanted).first(1), nullptr, control);
-    }
-  }
+  const Segment token{&sequence, 0, 1, positions - 1};
+  pass.run({&token, 1}, std::span(tokens).first(1), std::span(wanted).first(1), nullptr, control);
   const std::uint64_t logits = std::max(std::max<std::size_t>(1, logit_rows) * spec_.vocab_size, logits_.size());
   return std::max(pass.bytes(), pass_.bytes()) + logits * sizeof(float) + owned_bytes(spec_);
 }
