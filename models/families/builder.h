@@ -126,9 +126,14 @@ class Builder {
   std::size_t shared_width(std::size_t layer, std::size_t usual_count) const;
   /// Turns a layer's feed-forward into a mixture.
   static void set_experts(LayerSpec& layer, ExpertsSpec experts);
+  /// Routed experts beside shared ones (`usual_shared` where no key says how many), or a gated SiLU feed-forward.
+  void experts_or_dense(LayerSpec& layer, std::size_t index, bool mixes, const ExpertDefaults& defaults,
+                        std::size_t usual_shared);
   /// The second input of every layer, when embedding_length_per_layer_input says there is one; call after `embedding`.
   void per_layer_input();
   void per_layer_use(LayerSpec& layer, std::size_t index);
+  /// Rotations of Gemma 3: scaling stretches the full layers only, window layers keep their own base.
+  std::pair<std::size_t, std::size_t> full_and_local_ropes();
   /// For each of the last `attention.shared_kv_layers` layers (or of so many as usual) the earlier one of its kind
   /// whose cache it reads.
   std::vector<std::optional<std::size_t>> shared_kv_layers(const std::vector<bool>& windowed, std::size_t usual) const;

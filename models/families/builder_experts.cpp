@@ -139,4 +139,15 @@ void Builder::refuse_experts() const {
                 "0: mixtures of experts are not known for this family");
 }
 
+void Builder::experts_or_dense(LayerSpec& layer, std::size_t index, bool mixes, const ExpertDefaults& defaults,
+                               std::size_t usual_shared) {
+  if (!mixes) {
+    layer.feed_forward = gated_feed_forward(index, Activation::kSilu);
+    return;
+  }
+  ExpertsSpec mixture = experts(index, defaults);
+  shared_expert(mixture, index, shared_width(index, usual_shared));
+  set_experts(layer, std::move(mixture));
+}
+
 }  // namespace hk::models

@@ -30,6 +30,16 @@ void Builder::per_layer_use(LayerSpec& layer, std::size_t index) {
   layer.per_layer.norm = norm(name(index, "post_norm"), sizes.width);
 }
 
+std::pair<std::size_t, std::size_t> Builder::full_and_local_ropes() {
+  const RopeSettings full = rope_settings();
+  RopeSettings local = full;
+  local.base = keys.positive_or("rope.freq_base_swa", 10000);
+  local.scaling = RopeScaling::kNone;
+  local.factor = 1;
+  const std::size_t full_rope = rope(full);
+  return {full_rope, rope(local)};
+}
+
 std::vector<std::optional<std::size_t>> Builder::shared_kv_layers(const std::vector<bool>& windowed,
                                                                   std::size_t usual) const {
   std::vector<std::optional<std::size_t>> from(sizes.layers);

@@ -31,13 +31,7 @@ void describe_deepseek2(Builder& b) {
   for (std::size_t i = 0; i < b.sizes.layers; ++i) {
     LayerSpec layer = b.latent_layer(i, rope, style);
     layer.attention.scale *= static_cast<float>(magnitude * magnitude);
-    if (mixture && b.has_experts(i)) {
-      ExpertsSpec experts = b.experts(i, {gating, false});
-      b.shared_expert(experts, i, b.shared_width(i, 0));
-      Builder::set_experts(layer, std::move(experts));
-    } else {
-      layer.feed_forward = b.gated_feed_forward(i, Activation::kSilu);
-    }
+    b.experts_or_dense(layer, i, mixture && b.has_experts(i), {gating, false}, 0);
     b.spec.layers.push_back(std::move(layer));
   }
   b.output();

@@ -28,13 +28,7 @@ void describe_windowed(Builder& b, bool gated_and_normed_after) {
       layer.mixer_post_norm = b.norm(Builder::name(i, "post_attention_norm"), b.sizes.width);
       layer.feed_forward_post_norm = b.norm(Builder::name(i, "post_ffw_norm"), b.sizes.width);
     }
-    if (b.has_experts(i)) {
-      ExpertsSpec experts = b.experts(i, {Gating::kSigmoid, true});
-      b.shared_expert(experts, i, b.shared_width(i, 0));
-      Builder::set_experts(layer, std::move(experts));
-    } else {
-      layer.feed_forward = b.gated_feed_forward(i, Activation::kSilu);
-    }
+    b.experts_or_dense(layer, i, b.has_experts(i), {Gating::kSigmoid, true}, 0);
     b.spec.layers.push_back(std::move(layer));
   }
   b.output();

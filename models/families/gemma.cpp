@@ -67,14 +67,7 @@ void describe_gemma2(Builder& b) {
 void describe_gemma3(Builder& b) {
   b.read_sizes(NormKind::kRms);
   embed(b);
-  // Scaling stretches the full layers only; window layers keep their own base.
-  const RopeSettings full = b.rope_settings();
-  RopeSettings local = full;
-  local.base = b.keys.positive_or("rope.freq_base_swa", 10000);
-  local.scaling = RopeScaling::kNone;
-  local.factor = 1;
-  const std::size_t full_rope = b.rope(full);
-  const std::size_t local_rope = b.rope(local);
+  const auto [full_rope, local_rope] = b.full_and_local_ropes();
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kHalves);
   const std::size_t window = b.keys.count_or("attention.sliding_window", 0);
   const std::vector<bool> windowed = b.window_layers(6);

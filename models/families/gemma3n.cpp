@@ -68,13 +68,7 @@ void describe_gemma3n(Builder& b) {
   if (b.spec.per_layer_input.width == 0)
     b.keys.refuse(b.keys.full("embedding_length_per_layer_input"), "missing", "the width of each layer's own input");
   read_streams(b);
-  const RopeSettings full = b.rope_settings();
-  RopeSettings local = full;
-  local.base = b.keys.positive_or("rope.freq_base_swa", 10000);
-  local.scaling = RopeScaling::kNone;
-  local.factor = 1;
-  const std::size_t full_rope = b.rope(full);
-  const std::size_t local_rope = b.rope(local);
+  const auto [full_rope, local_rope] = b.full_and_local_ropes();
   const RopeStyle style = read_rope_style(b.keys, RopeStyle::kHalves);
   const std::size_t window = b.keys.count("attention.sliding_window");
   const std::vector<bool> windowed = b.window_layers(5);

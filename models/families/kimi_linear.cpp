@@ -87,13 +87,7 @@ void describe_kimi_linear(Builder& b) {
     } else {
       layer = b.latent_layer(i, std::nullopt, RopeStyle::kAdjacent);
     }
-    if (b.has_experts(i)) {
-      ExpertsSpec experts = b.experts(i, {Gating::kSigmoid, true});
-      b.shared_expert(experts, i, b.shared_width(i, 1));
-      Builder::set_experts(layer, std::move(experts));
-    } else {
-      layer.feed_forward = b.gated_feed_forward(i, Activation::kSilu);
-    }
+    b.experts_or_dense(layer, i, b.has_experts(i), {Gating::kSigmoid, true}, 1);
     b.spec.layers.push_back(std::move(layer));
   }
   b.output();

@@ -47,13 +47,7 @@ void describe_mixture(Builder& b, const Shape& shape) {
     describe_attention(b, layer.attention, i, shape.head_norms);
     layer.feed_forward_norm = b.norm(Builder::name(i, shape.feed_forward_norm), b.sizes.width);
     const bool mixes = shape.all_layers_mix || (b.has_experts(i) && step != 0 && (i + 1) % step == 0);
-    if (mixes) {
-      ExpertsSpec experts = b.experts(i, shape.experts);
-      b.shared_expert(experts, i, b.shared_width(i, shape.shared_experts));
-      Builder::set_experts(layer, std::move(experts));
-    } else {
-      layer.feed_forward = b.gated_feed_forward(i, Activation::kSilu);
-    }
+    b.experts_or_dense(layer, i, mixes, shape.experts, shape.shared_experts);
     b.spec.layers.push_back(std::move(layer));
   }
   b.output();
