@@ -20,24 +20,24 @@ using Setter = void (*)(SamplerSettings& settings, std::string_view field, const
 
 constexpr auto kLargestInt = std::numeric_limits<int>::max();
 
+/// Where a field lies: in the settings or in their DRY part.
+template <typename Settings, typename T>
+auto& field_of(Settings& settings, T SamplerSettings::*member) {
+  return settings.*member;
+}
+template <typename Settings, typename T>
+auto& field_of(Settings& settings, T engine::DrySettings::*member) {
+  return settings.dry.*member;
+}
+
 template <auto Member>
 void set_float(SamplerSettings& settings, std::string_view field, const Json& value) {
-  settings.*Member = static_cast<float>(field_number(value, field));
+  field_of(settings, Member) = static_cast<float>(field_number(value, field));
 }
 
 template <auto Member>
 void set_int(SamplerSettings& settings, std::string_view field, const Json& value) {
-  settings.*Member = static_cast<int>(field_integer(value, field, -1, kLargestInt));
-}
-
-template <auto Member>
-void set_dry_float(SamplerSettings& settings, std::string_view field, const Json& value) {
-  settings.dry.*Member = static_cast<float>(field_number(value, field));
-}
-
-template <auto Member>
-void set_dry_int(SamplerSettings& settings, std::string_view field, const Json& value) {
-  settings.dry.*Member = static_cast<int>(field_integer(value, field, -1, kLargestInt));
+  field_of(settings, Member) = static_cast<int>(field_integer(value, field, -1, kLargestInt));
 }
 
 void set_seed(SamplerSettings& settings, std::string_view field, const Json& value) {
@@ -80,18 +80,11 @@ void set_bias(SamplerSettings& settings, std::string_view field, const Json& val
 
 template <auto Member>
 Json get(const SamplerSettings& settings) {
-  if constexpr (std::is_same_v<decltype(settings.*Member), const float&>)
-    return Json::parse(fmt::format("{}", settings.*Member));  // 0.8, not the double nearest to the float
+  const auto& value = field_of(settings, Member);
+  if constexpr (std::is_same_v<decltype(value), const float&>)
+    return Json::parse(fmt::format("{}", value));  // 0.8, not the double nearest to the float
   else
-    return settings.*Member;
-}
-
-template <auto Member>
-Json get_dry(const SamplerSettings& settings) {
-  if constexpr (std::is_same_v<decltype(settings.dry.*Member), const float&>)
-    return Json::parse(fmt::format("{}", settings.dry.*Member));
-  else
-    return settings.dry.*Member;
+    return value;
 }
 
 Json get_bias(const SamplerSettings& settings) {
@@ -137,11 +130,11 @@ constexpr Field kFields[] = {
     {"presence_penalty", set_float<&S::presence_penalty>, get<&S::presence_penalty>},
     {"dynatemp_range", set_float<&S::dynamic_range>, get<&S::dynamic_range>},
     {"dynatemp_exponent", set_float<&S::dynamic_exponent>, get<&S::dynamic_exponent>},
-    {"dry_multiplier", set_dry_float<&D::multiplier>, get_dry<&D::multiplier>},
-    {"dry_base", set_dry_float<&D::base>, get_dry<&D::base>},
-    {"dry_allowed_length", set_dry_int<&D::allowed_length>, get_dry<&D::allowed_length>},
-    {"dry_penalty_last_n", set_dry_int<&D::last_n>, get_dry<&D::last_n>},
-    {"dry_sequence_breakers", set_breakers, get_dry<&D::breakers>},
+    {"dry_multiplier", set_float<&D::multiplier>, get<&D::multiplier>},
+    {"dry_base", set_float<&D::base>, get<&D::base>},
+    {"dry_allowed_length", set_int<&D::allowed_length>, get<&D::allowed_length>},
+    {"dry_penalty_last_n", set_int<&D::last_n>, get<&D::last_n>},
+    {"dry_sequence_breakers", set_breakers, get<&D::breakers>},
     {"mirostat", set_int<&S::mirostat>, get<&S::mirostat>},
     {"mirostat_tau", set_float<&S::mirostat_tau>, get<&S::mirostat_tau>},
     {"mirostat_eta", set_float<&S::mirostat_eta>, get<&S::mirostat_eta>},

@@ -51,8 +51,7 @@ CommandOutcome show_help(Repl&, std::string_view) {
     write_note(fmt::format("  {:32} {}", fmt::format("{} {}", command.name, command.arguments), command.help));
   write_note(
       "  Alt-Enter, or a backslash at the end of a line, begins a new line; pasted lines are one message. Ctrl-C stops "
-      "an "
-      "answer and keeps it.");
+      "an answer and keeps it.");
   return CommandOutcome::kDone;
 }
 

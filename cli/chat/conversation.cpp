@@ -8,6 +8,14 @@
 #include "base/error.h"
 
 namespace hk::cli {
+namespace {
+
+/// The answer was cancelled before its first word: no turn comes of it.
+bool came_to_nothing(const engine::GenerateResult& result) {
+  return result.reason == engine::FinishReason::kCancelled && result.text.empty();
+}
+
+}  // namespace
 
 /// An answer on its way: taken apart into reasoning and text, and its reasoning ended when it has become too long.
 class Conversation::Reply {
@@ -59,7 +67,7 @@ Conversation::Conversation(const RunningModel& running, tokenizer::ChatTemplate 
                            ConversationOptions options)
     : running_(running),
       prompts_(*running.reader, *running.tokenizer, std::move(chat_template)),
-      think_(find_think_format(prompts_.chat_template(), *running.tokenizer)),
+      think_(prompts_.think_format()),
       switches_(think_switches(prompts_.chat_template())),
       options_(std::move(options)),
       sampler_(running.make_sampler(options_.sampling)),
@@ -165,7 +173,7 @@ engine::GenerateResult Conversation::ask(std::string question, engine::GenerateO
   totals_.read_seconds += result.statistics.prefill_seconds;
   totals_.generate_seconds += result.statistics.decode_seconds;
   latest_ = result;
-  if (result.reason == engine::FinishReason::kCancelled && result.text.empty()) {
+  if (came_to_nothing(result)) {
     changed();
     return result;
   }
@@ -191,8 +199,7 @@ engine::GenerateResult Conversation::ask_instead(std::string question, engine::G
   const std::size_t before = turns.size();
   try {
     auto result = ask(std::move(question), std::move(generate), callbacks);
-    // The answer was cancelled before its first word: no turn came of it.
-    if (result.reason == engine::FinishReason::kCancelled && result.text.empty()) {
+    if (came_to_nothing(result)) {
       restore();
     } else if (listener_ != nullptr && before + 1 == turns.size()) {
       listener_->state_changed(state_);  // the old turn is gone for good

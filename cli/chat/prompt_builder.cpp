@@ -107,6 +107,7 @@ PromptBuilder::PromptBuilder(const engine::ModelReader& reader, const tokenizer:
 PromptBuilder::~PromptBuilder() = default;
 
 const tokenizer::ChatTemplate& PromptBuilder::chat_template() const { return impl_->chat_template; }
+const ThinkFormat* PromptBuilder::think_format() const { return impl_->think; }
 
 jinja::Value PromptBuilder::Impl::message_value(const ChatMessage& message, bool parse_special) const {
   const bool trusted = parse_special && message.role != "assistant";

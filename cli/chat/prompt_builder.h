@@ -16,6 +16,8 @@
 
 namespace hk::cli {
 
+struct ThinkFormat;
+
 struct ChatMessage {
   std::string role;  ///< "system", "user", "assistant"
   std::string text;
@@ -60,6 +62,8 @@ class PromptBuilder {
   std::vector<engine::TokenId> build(const ConversationJson& conversation) const;
 
   const tokenizer::ChatTemplate& chat_template() const;
+  /// How reasoning is marked; null when the model has none.
+  const ThinkFormat* think_format() const;
 
  private:
   struct Impl;

@@ -25,8 +25,7 @@ constexpr std::size_t kMeterWidth = 30;
 
 constexpr std::string_view kFullHelp =
     "/compact forgets the oldest turns, /clear all of them; -c makes the context larger, --overflow drop-oldest "
-    "forgets "
-    "turns by itself";
+    "forgets turns by itself";
 
 }  // namespace
 
