@@ -3,9 +3,9 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "tests/support/run_program.h"
+#include "tests/support/statistics_line.h"
 
 namespace hk::test {
 namespace {
@@ -18,15 +18,6 @@ Outcome chat(const std::string& input, std::vector<std::string> more) {
   RunOptions options;
   options.input = input;
   return hk_run(more, options);
-}
-
-// "prompt 40 tokens (30 cached)" of each turn.
-std::vector<std::pair<int, int>> prompt_counts(const std::string& err) {
-  std::vector<std::pair<int, int>> counts;
-  const std::regex line("prompt ([0-9]+) tokens \\(([0-9]+) cached\\)");
-  for (std::sregex_iterator it(err.begin(), err.end(), line), end; it != end; ++it)
-    counts.emplace_back(std::stoi((*it)[1]), std::stoi((*it)[2]));
-  return counts;
 }
 
 TEST(Chat, SingleQuestion) {

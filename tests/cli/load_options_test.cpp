@@ -16,8 +16,6 @@ namespace {
 
 const std::string kModel = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 Outcome generate(std::vector<std::string> more, const RunOptions& options = {}) {
   std::vector<std::string> arguments = {"generate", kModel, "-p", "Once upon a time", "-n", "8", "--temp", "0"};
   arguments.insert(arguments.end(), more.begin(), more.end());

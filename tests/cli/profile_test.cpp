@@ -12,8 +12,6 @@ namespace {
 
 const std::string kModel = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
 
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 Outcome generate(std::vector<std::string> more) {
   std::vector<std::string> arguments = {"generate", kModel, "-p",     "Once upon a time there was",
                                         "-n",       "8",    "--temp", "0"};

@@ -13,18 +13,6 @@ using engine::LogitsFor;
 using engine::TokenId;
 using kernels::KvType;
 
-/// Names of the fixtures whose storage types the engine runs.
-std::vector<std::string> runnable() {
-  const auto index = find_data("fixtures/models/index.json");
-  std::vector<std::string> names;
-  if (index.empty()) return names;
-  for (const nlohmann::json& record : read_json(index)) {
-    const auto name = record.at("name").get<std::string>();
-    if (!name.ends_with("q1_0") && !name.ends_with("q2_0")) names.push_back(name);
-  }
-  return names;
-}
-
 std::vector<TokenId> repeated(const FixtureModel& fixture, std::size_t n) {
   std::vector<TokenId> tokens(n);
   for (std::size_t i = 0; i < n; ++i) tokens[i] = fixture.tokens[i % fixture.tokens.size()];
@@ -96,7 +84,7 @@ TEST_P(Scratch, UnwantedRowsDoNotShow) {
   EXPECT_EQ(c->length(), 7U);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Scratch, testing::ValuesIn(runnable()), [](const auto& test) {
+INSTANTIATE_TEST_SUITE_P(All, Scratch, testing::ValuesIn(fixture_names()), [](const auto& test) {
   std::string name = test.param;
   std::ranges::replace_if(
       name, [](char c) { return std::isalnum(c) == 0; }, '_');

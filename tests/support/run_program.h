@@ -33,6 +33,8 @@ struct RunOptions {
   std::function<void(pid_t)> meanwhile;  ///< called beside the running program
 };
 
+inline bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 /// Standard streams go through files, so that no amount of output blocks.
 inline Outcome run_program(std::vector<std::string> arguments, const RunOptions& options = {}) {
   const TemporaryFolder folder;

@@ -7,6 +7,7 @@
 #include <regex>
 
 #include "tests/support/run_program.h"
+#include "tests/support/statistics_line.h"
 
 namespace hk::test {
 namespace {
@@ -14,17 +15,6 @@ namespace {
 using Json = nlohmann::json;
 
 const std::string kModel = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
-
-/// "prompt 40 tokens (30 cached)" of each turn.
-std::vector<std::pair<int, int>> prompt_counts(const std::string& err) {
-  std::vector<std::pair<int, int>> counts;
-  const std::regex line("prompt ([0-9]+) tokens \\(([0-9]+) cached\\)");
-  for (std::sregex_iterator it(err.begin(), err.end(), line), end; it != end; ++it)
-    counts.emplace_back(std::stoi((*it)[1]), std::stoi((*it)[2]));
-  return counts;
-}
-
-bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 class ChatPipe : public testing::Test {
  protected:
