@@ -305,7 +305,7 @@ TEST_F(Batch, WhatIsReadIsNeverWritten) {
   refused(hk_run({"batch", at("model.hk"), at("in.jsonl"), "-o", at("model.hk"), "--force"}));
   EXPECT_EQ(file_text(at("model.hk")), file_text(demo_model()));
   refused(run_program({"/bin/sh", "-c",
-                       std::string(HK_RUN) + " batch " + demo_model() + " - -o " + at("in.jsonl").string() +
+                       std::string(program()) + " batch " + demo_model() + " - -o " + at("in.jsonl").string() +
                            " --force < " + at("in.jsonl").string()}));
   ASSERT_EQ(batch("in.jsonl", "out").exit_code, 0);
   refused(hk_run({"batch", "merge", at("in.jsonl"), at("out"), "--input", at("in.jsonl"), "--force"}));
@@ -329,7 +329,7 @@ TEST_F(Batch, ANamedPipeWaitsForItsReader) {
 TEST_F(Batch, ClosedStreamsAreNoFiles) {
   write_lines(at("in.jsonl"), {R"({"id":1,"prompt":"Hello","max_tokens":2})"});
   const auto with = [&](const std::string& in, const std::string& out, const std::string& streams) {
-    const std::string command = std::string("exec ") + HK_RUN + " batch " + demo_model() + " " + in + " -o " + out;
+    const std::string command = std::string("exec ") + program() + " batch " + demo_model() + " " + in + " -o " + out;
     return run_program({"/bin/sh", "-c", command + " " + streams}).exit_code;
   };
   EXPECT_EQ(with(at("in.jsonl"), at("out"), "2>&-"), 0);
@@ -368,7 +368,7 @@ TEST_F(Batch, AFullDiskStopsAtAWholeLine) {
   write_lines(at("in.jsonl"), mixed_requests(60));
   ASSERT_EQ(batch("in.jsonl", "whole").exit_code, 0);
   std::string command = "ulimit -f 4; exec \"$0\" \"$@\"";  // blocks of 512 bytes
-  std::vector<std::string> all = {"/bin/sh", "-c", command, HK_RUN};
+  std::vector<std::string> all = {"/bin/sh", "-c", command, program()};
   for (const auto& argument : arguments("in.jsonl", "out", {"--disk-full", "stop"})) all.push_back(argument);
   RunOptions options;
   options.out_path = "/dev/null";

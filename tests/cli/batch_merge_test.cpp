@@ -81,9 +81,9 @@ TEST_F(BatchMerge, GnuParallel) {
     GTEST_SKIP();
   }
   batch("in.jsonl", "whole");
-  const std::string command = "cd " + folder.path().string() + " && parallel --will-cite -j 2 " + HK_RUN + " batch " +
-                              demo_model() +
-                              " in.jsonl -o answers-{}.jsonl --shard {}/4 --resume -t 1 -q ::: 1 2 3 4; " + HK_RUN +
+  const std::string command = "cd " + folder.path().string() + " && parallel --will-cite -j 2 " + program() +
+                              " batch " + demo_model() +
+                              " in.jsonl -o answers-{}.jsonl --shard {}/4 --resume -t 1 -q ::: 1 2 3 4; " + program() +
                               " batch merge answers.jsonl answers-?.jsonl --input in.jsonl";
   RunOptions options;
   options.out_path = "/dev/null";

@@ -17,7 +17,7 @@ namespace hk::test {
 using Json = nlohmann::json;
 using Lines = std::vector<std::string>;
 
-inline std::string demo_model() { return std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk"; }
+inline std::string demo_model() { return std::string(source_root()) + "/demo/hinoki.hk"; }
 
 inline std::string file_text(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -127,7 +127,7 @@ inline Lines mixed_requests(std::size_t count = 200) {
 class Background {
  public:
   Background(std::vector<std::string> arguments, std::filesystem::path err) : err_(std::move(err)) {
-    arguments.insert(arguments.begin(), HK_RUN);
+    arguments.insert(arguments.begin(), program());
     std::vector<char*> raw;
     for (auto& argument : arguments) raw.push_back(argument.data());
     raw.push_back(nullptr);

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-const std::string kModel = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
+const std::string kModel = std::string(source_root()) + "/demo/hinoki.hk";
 
 /// A short run: "bench MODEL -r 2 -t 1 ARGUMENTS".
 Outcome bench(std::vector<std::string> more) {

@@ -75,7 +75,7 @@ TEST(Generate, PromptFromFileEchoAndStop) {
 }
 
 TEST(Generate, JsonWithLogprobs) {
-  const std::string model = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
+  const std::string model = std::string(source_root()) + "/demo/hinoki.hk";
   const std::vector<std::string> common = {"generate", model, "-p",     "The capital of France is",
                                            "-n",       "4",   "--temp", "0"};
   const auto with = [&](std::vector<std::string> more) {

@@ -14,7 +14,7 @@
 namespace hk::test {
 namespace {
 
-const std::string kModel = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
+const std::string kModel = std::string(source_root()) + "/demo/hinoki.hk";
 
 Outcome generate(std::vector<std::string> more, const RunOptions& options = {}) {
   std::vector<std::string> arguments = {"generate", kModel, "-p", "Once upon a time", "-n", "8", "--temp", "0"};

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::string kModel = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
+const std::string kModel = std::string(source_root()) + "/demo/hinoki.hk";
 
 Outcome generate(const std::vector<std::string>& more, const RunOptions& options = {}) {
   std::vector<std::string> arguments = {"generate", kModel, "-p", "Once upon a time", "-n", "2", "--temp", "0"};
@@ -139,7 +139,7 @@ TEST(Idle, AChatThatWaitsTakesNoTime) {
     const int out = ::open(out_path.c_str(), O_WRONLY | O_CREAT, 0600),
               err = ::open(err_path.c_str(), O_WRONLY | O_CREAT, 0600);
     ::dup2(ends[0], 0), ::dup2(out, 1), ::dup2(err, 2);
-    ::execl(HK_RUN, HK_RUN, "chat", kModel.c_str(), "-n", "4", "-t", "2", static_cast<char*>(nullptr));
+    ::execl(program(), program(), "chat", kModel.c_str(), "-n", "4", "-t", "2", static_cast<char*>(nullptr));
     ::_exit(127);
   }
   ASSERT_EQ(::write(ends[1], "Hello\n", 6), 6);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "models/open.h"
+#include "tests/support/places.h"
 
 namespace hk::test {
 namespace {
@@ -18,7 +19,7 @@ std::string text_of(const std::filesystem::path& path) {
 }
 
 TEST(Documented, ReadmeListsTheFamilies) {
-  const std::string readme = text_of(std::filesystem::path(HK_SOURCE_DIR) / "README.md");
+  const std::string readme = text_of(std::filesystem::path(source_root()) / "README.md");
   for (const std::string_view name : models::known_architectures())
     EXPECT_NE(readme.find("`" + std::string(name) + "`"), readme.npos) << name;
 }
@@ -27,7 +28,7 @@ TEST(Documented, AFamilyIsAPage) {
   constexpr std::ptrdiff_t kLines = 150;
   std::size_t families = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(HK_SOURCE_DIR) / "models/families")) {
+       std::filesystem::directory_iterator(std::filesystem::path(source_root()) / "models/families")) {
     const std::string name = entry.path().filename().string();
     if (entry.path().extension() != ".cpp" || name.starts_with("builder")) continue;
     const std::string text = text_of(entry.path());

@@ -157,7 +157,7 @@ TEST(Fingerprint, TellsModelsApart) {
   const auto plain = FixtureModel::load("llama-plain");
   const auto same = engine::model_fingerprint(*plain->reader());
   EXPECT_EQ(engine::model_fingerprint(*plain->reader()), same);
-  const auto demo = engine::open_model(std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk");
+  const auto demo = engine::open_model(std::string(source_root()) + "/demo/hinoki.hk");
   EXPECT_NE(engine::model_fingerprint(*demo), same);
 }
 

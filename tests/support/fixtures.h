@@ -19,16 +19,18 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/places.h"
+
 namespace hk::test {
 
 /// HK_SHARED, else the folder `shared` beside the source tree.
 inline std::filesystem::path shared_root() {
   if (const char* forced = std::getenv("HK_SHARED")) return forced;
-  return std::filesystem::path(HK_SOURCE_DIR) / ".." / "shared";
+  return std::filesystem::path(source_root()) / ".." / "shared";
 }
 
 /// Reference data that is copied into the repository (tests/data), so that tests mean something without `shared`.
-inline std::filesystem::path repository_data() { return std::filesystem::path(HK_SOURCE_DIR) / "tests" / "data"; }
+inline std::filesystem::path repository_data() { return std::filesystem::path(source_root()) / "tests" / "data"; }
 
 /// `shared/<relative>`, or the copy in tests/data/<last components> when only that exists; empty when neither does.
 inline std::filesystem::path find_data(const std::string& relative) {

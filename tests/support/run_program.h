@@ -73,12 +73,10 @@ inline Outcome run_program(std::vector<std::string> arguments, const RunOptions&
   return outcome;
 }
 
-#ifdef HK_RUN
 /// hk-run with these arguments.
 inline Outcome hk_run(std::vector<std::string> arguments, const RunOptions& options = {}) {
-  arguments.insert(arguments.begin(), HK_RUN);
+  arguments.insert(arguments.begin(), program());
   return run_program(std::move(arguments), options);
 }
-#endif
 
 }  // namespace hk::test

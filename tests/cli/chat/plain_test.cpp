@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kModel = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
+const std::string kModel = std::string(source_root()) + "/demo/hinoki.hk";
 
 class ChatPipe : public testing::Test {
  protected:

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-const std::string kModel = std::string(HK_SOURCE_DIR) + "/demo/hinoki.hk";
+const std::string kModel = std::string(source_root()) + "/demo/hinoki.hk";
 
 std::size_t count(const std::string& text, const std::string& part) {
   std::size_t number = 0;
@@ -31,7 +31,7 @@ class ChatTerminal : public testing::Test {
   }
   std::unique_ptr<TmuxTerminal> chat(std::vector<std::string> more = {}, std::vector<std::string> environment = {},
                                      int columns = 80) {
-    std::vector<std::string> arguments = {HK_RUN, "chat", kModel, "-t", "1", "--temp", "0"};
+    std::vector<std::string> arguments = {program(), "chat", kModel, "-t", "1", "--temp", "0"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     environment.push_back("HK_STATE_DIR=" + (folder_.path() / "state").string());
     environment.push_back("TERM=screen-256color");
