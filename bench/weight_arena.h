@@ -2,7 +2,8 @@
 //
 // A layer's weights come from memory at every token, because all other layers' passed through the cache meanwhile. So a
 // matrix is there in as many copies as it takes to exceed the caches four times, and each product takes the next copy.
-// Memory is ordinary anonymous pages, written before; a model's weights are pages of a mapped file of the same size.
+// Memory is anonymous, written before and on huge pages where there are any, as a model's weights are when the system
+// can (docs/memory.md).
 #pragma once
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 #include "base/error.h"
 #include "engine/runtime/aligned_buffer.h"
+#include "engine/runtime/memory.h"
 #include "engine/runtime/thread_pool.h"
 #include "kernels/quant/format.h"
 #include "kernels/quant/sample_blocks.h"
@@ -39,7 +41,10 @@ class WeightArena {
     constexpr std::size_t kPatternBlocks = 4096;  // distinct blocks; the rest repeats them
     const std::size_t pattern = kPatternBlocks * format.block_bytes;
     if (bytes > buffer_.size()) buffer_ = {};  // the old one goes before the new one comes
-    if (bytes > buffer_.size()) buffer_ = engine::AlignedBuffer<std::uint8_t>(bytes, "the weights of a bench");
+    if (bytes > buffer_.size()) {
+      buffer_ = engine::AlignedBuffer<std::uint8_t>(bytes, "the weights of a bench");
+      engine::prefer_huge_pages(buffer_.data(), bytes);
+    }
     std::vector<std::uint8_t> blocks(pattern);
     kernels::SampleRandom random(1);
     if (!kernels::fill_sample_blocks(format, blocks.data(), kPatternBlocks, random))

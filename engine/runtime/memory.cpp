@@ -1,6 +1,7 @@
 // Reads memory figures from /proc and the memory controller of the cgroups.
 #include "engine/runtime/memory.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -89,6 +90,13 @@ MachineMemory machine_memory(const fs::path& root) {
     }
   }
   return memory;
+}
+
+void prefer_huge_pages(void* data, std::size_t size) {
+  const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  const std::uintptr_t first = (address + page - 1) / page * page, end = (address + size) / page * page;
+  if (first < end) ::madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
 }  // namespace hk::engine

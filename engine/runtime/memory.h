@@ -4,6 +4,7 @@
 // Nothing here fails: what cannot be read is absent.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -33,5 +34,9 @@ struct MachineMemory {
 };
 
 MachineMemory machine_memory(const std::filesystem::path& root = "/");
+
+/// Asks for huge pages in [data, data + size) before it is written for the first time; where there are none, small ones
+/// serve. For buffers of many MiB that are read in one stream.
+void prefer_huge_pages(void* data, std::size_t size);
 
 }  // namespace hk::engine

@@ -21,6 +21,7 @@ constexpr std::size_t kUnit = kernels::kProbeReadUnit;
 constexpr std::size_t kPiece = std::size_t{512} << 10;
 // Chunks a worker gets in an arithmetic run, for the same reason.
 constexpr std::size_t kChunksAThread = 4;
+constexpr int kTries = 3;  // timings of one amount of work while it is being fitted to the length of a run
 constexpr double kGiga = 1e9;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -67,11 +68,14 @@ RooflineProbe::RooflineProbe(const kernels::KernelTable& kernels, ThreadPool& po
       options_(options),
       last_level_cache_(last_level_cache_bytes(read_topology())),
       buffer_(buffer_size(options.buffer_bytes, last_level_cache_), "the buffer that read bandwidth is measured on") {
+  prefer_huge_pages(buffer_.data(), buffer_.bytes());
   // Written by all workers: the pages are spread over the memory of their nodes as they come, and it takes less time.
   pool_.run((buffer_.bytes() + kPiece - 1) / kPiece, [&](std::size_t piece, int) {
     const std::size_t from = piece * kPiece, count = std::min(kPiece, buffer_.bytes() - from);
     std::memset(buffer_.data() + from, static_cast<int>(piece % 251 + 1), count);
   });
+  // Read once before anything is timed: a virtual machine may set up its translation of a page only when it is read.
+  read(Cores::kAll, buffer_.bytes());
   for (const PeakKind kind : {PeakKind::kInt8Dot, PeakKind::kF32Fma, PeakKind::kBf16Dot, PeakKind::kRead}) {
     for (const Cores cores : {Cores::kOne, Cores::kAll}) calibrate(kind, cores);
   }
@@ -131,7 +135,8 @@ double RooflineProbe::run(PeakKind kind, Cores cores) {
   return static_cast<double>(done) / seconds_since(start) / kGiga;
 }
 
-/// Doubles the work until it takes a quarter of a run, then scales it. This also brings the clock up.
+/// Doubles the work until it takes a quarter of a run, then scales it. This also brings the clock up. The fastest of
+/// kTries counts: one that the system held up would make all runs too short to mean something.
 void RooflineProbe::calibrate(PeakKind kind, Cores cores) {
   const bool reads = kind == PeakKind::kRead;
   std::uint64_t& size = amounts_[static_cast<int>(kind)][static_cast<int>(cores)];
@@ -139,12 +144,15 @@ void RooflineProbe::calibrate(PeakKind kind, Cores cores) {
   const double wanted = std::chrono::duration<double>(options_.run).count();
   const std::uint64_t most = reads ? buffer_.bytes() : std::uint64_t{1} << 40;
   for (;;) {
-    const auto start = Clock::now();
-    const std::uint64_t done = reads ? read(cores, size) : arithmetic(kind, cores, size);
-    const double took = seconds_since(start);
-    if (done == 0) {
-      size = 0;
-      return;
+    double took = wanted;
+    for (int attempt = 0; attempt < kTries; ++attempt) {
+      const auto start = Clock::now();
+      const std::uint64_t done = reads ? read(cores, size) : arithmetic(kind, cores, size);
+      took = std::min(took, seconds_since(start));
+      if (done == 0) {
+        size = 0;
+        return;
+      }
     }
     if (took < wanted / 4 && size < most) {
       size = std::min(most, size * 2);

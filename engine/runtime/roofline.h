@@ -4,10 +4,11 @@
 // (many); how good it is can only be said against what the same cores could do at the same moment. So a benchmark takes
 // these figures itself, next to its own, and never from a table of processors.
 //
-// The read peak streams through a buffer of ordinary pages that was written before (untouched pages would all be the
-// one zero page in cache) and is at least four times as large as all last-level caches together, so that no line is
-// still cached when its turn comes again. Nothing is prefetched, pinned or put on huge pages that the engine would not
-// get for its weights, too.
+// The read peak streams through a buffer that was written before (untouched pages would all be the one zero page in
+// cache) and is at least four times as large as all last-level caches together, so that no line is still cached when
+// its turn comes again. It lies on huge pages where there are any, as weights do when the system can (docs/memory.md):
+// on a virtual machine, small pages measure the host's page tables (0.5 to 13 GB/s were seen where huge ones read at
+// 14). Nothing is pinned.
 #pragma once
 
 #include <chrono>
