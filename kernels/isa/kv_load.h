@@ -3,30 +3,12 @@
 // Part of the level sources (see vec.h).
 #pragma once
 
+#include "kernels/isa/half_words.h"
 #include "kernels/isa/math.h"
 #include "kernels/kv_type.h"
 
 namespace hk::kernels {
 namespace {
-
-typedef std::uint16_t vword __attribute__((vector_size(2 * W)));
-typedef std::uint16_t vword_unaligned __attribute__((vector_size(2 * W), aligned(1), may_alias));
-
-HK_INLINE vword load_words(const void* p) { return *static_cast<const vword_unaligned*>(p); }
-HK_INLINE void store_words(void* p, vword v) { *static_cast<vword_unaligned*>(p) = v; }
-
-/// A bf16 number is the upper half of a float.
-HK_INLINE vf load_bf16(const void* p) {
-  return as_f(reinterpret_cast<vi>(__builtin_convertvector(load_words(p), vu) << 16));
-}
-/// Nearest, ties to even; a NaN keeps its upper half and becomes quiet.
-HK_INLINE void store_bf16(void* p, vf v) {
-  const vi bits = as_i(v);
-  const vi rounded = shr(bits + 0x7FFF + (shr(bits, 16) & 1), 16);
-  const vi is_nan = (bits & 0x7FFFFFFF) > 0x7F800000;
-  const vi word = (is_nan & (shr(bits, 16) | 0x40)) | (~is_nan & rounded);
-  store_words(p, __builtin_convertvector(reinterpret_cast<vu>(word), vword));
-}
 
 template <KvType kType>
 HK_INLINE vf load_kv(const void* base, std::size_t index) {

@@ -6,12 +6,18 @@
 namespace hk::kernels {
 namespace {
 
-/// Columns a pair of partial sums covers: 16 KiB of unpacked weights at 16 lanes, a third of L1, and short enough
-/// chains that the rounding error of 4096 columns stays near that of 64.
-inline constexpr int kFloatChunk = 128;
+/// Columns whose sum begins anew: 32 KiB of unpacked weights at 16 lanes, less than L1. Column k of a chunk belongs to
+/// chain k % kChains, and the sum of a chunk is that of its chains in order. So a row can be read as it lies, with a
+/// chain in every lane, and chains are short enough that the rounding error of 4096 columns stays near that of 64.
+inline constexpr int kFloatChunk = 256;
+inline constexpr int kChains = W / kRowsAVector;
+inline constexpr int kChainColumns = kFloatChunk / kChains;
+
+/// Up to so many activations are streamed.
+inline constexpr int kStreamedA = 8;
 
 struct FloatScratch {
-  alignas(64) vf columns[kFloatChunk][R];
+  alignas(64) vf columns[kChains][kChainColumns][R];  ///< [k % kChains][k / kChains]
   PanelSums sums;
 };
 
@@ -22,42 +28,44 @@ HK_NOINLINE void float_tile(FloatScratch& scratch, int columns, const MatmulArgs
   const auto* x =
       static_cast<const std::uint8_t*>(args.activations) + (first + i) * args.activation_stride + first_column * 4;
   const auto* ahead = x + A * args.activation_stride;
-  // two short chains a sum, one after the other: the registers hold the sums of one
-  const auto half_of_columns = [&](int first_half, vf(&part)[R][A]) HK_LAMBDA_INLINE {
-    const std::uint8_t* values = x + 4 * first_half;
-    const vf* weights = scratch.columns[first_half];
+  vf total[R][A] = {};
+  for (int chain = 0; chain < kChains && chain < columns; ++chain) {
+    const int length = (columns - chain + kChains - 1) / kChains;
+    const std::uint8_t* values = x + 4 * chain;
+    const vf* weights = scratch.columns[chain][0];
+    vf part[R][A] = {};
     const auto add = [&](int k) HK_LAMBDA_INLINE {
       vf w[R];
       for (int r = 0; r < R; ++r) w[r] = weights[k * R + r];
       for (int a = 0; a < A; ++a) {
-        const vf s = as_f(set_i(load32(rows.row(values, a) + 4 * k)));
+        const vf s = as_f(set_i(load32(rows.row(values, a) + 4 * kChains * k)));
         for (int r = 0; r < R; ++r) part[r][a] = fma(w[r], s, part[r][a]);
       }
     };
-    int k = first_half;
-    for (; k + 8 <= columns; k += 8) {
-      // the next tile's activations, a few lines at a time: every second row in each half
-      if (k % 16 < 8) {
-        for (int a = first_half; a < A; a += 2) __builtin_prefetch(rows.row(ahead, a) + 4 * k);
-      }
+    // the next tile's activations, a few lines at a time
+    for (int line = chain; line < kFloatChunk / 16; line += kChains) {
+      for (int a = 0; a < A; ++a) __builtin_prefetch(rows.row(ahead, a) + 64 * line);
+    }
+    int k = 0;
+    for (; k + 4 <= length; k += 4) {
 #pragma GCC unroll 4
-      for (int j = 0; j < 8; j += 2) add(j);
-      advance(values, 32);
-      weights += 8 * R;
+      for (int j = 0; j < 4; ++j) add(j);
+      advance(values, 4 * 4 * kChains);
+      weights += 4 * R;
     }
-    for (; k < columns; k += 2) {
+    for (; k < length; ++k) {
       add(0);
-      advance(values, 8);
-      weights += 2 * R;
+      advance(values, 4 * kChains);
+      weights += R;
     }
-  };
-  vf even[R][A] = {}, odd[R][A] = {};
-  half_of_columns(0, even);
-  half_of_columns(1, odd);
+    for (int a = 0; a < A; ++a) {
+      for (int r = 0; r < R; ++r) total[r][a] += part[r][a];
+    }
+  }
   vf acc[R][A];
   load_sums<A>(scratch.sums, i, first_column == 0, acc);
   for (int a = 0; a < A; ++a) {
-    for (int r = 0; r < R; ++r) acc[r][a] += even[r][a] + odd[r][a];
+    for (int r = 0; r < R; ++r) acc[r][a] += total[r][a];
   }
   store_sums<A>(acc, scratch.sums, i);
 }
@@ -98,31 +106,114 @@ HK_INLINE void for_columns(const std::uint8_t* const* rows, std::size_t first, i
   }
 }
 
-/// A panel against one activation: columns go from memory through registers into the sums.
-template <typename F>
+/// Rows that are read side by side: with fewer, sums would wait for each other; with more, they would not stay in
+/// registers.
+template <int A>
+inline constexpr int kSideBySide = W == 16  ? 8
+                                   : W == 4 ? 4
+                                   : A == 1 ? 8
+                                   : A == 2 ? 4
+                                            : 2;
+/// Chunks of these rows that are read before the next rows: long stretches of memory, short of filling L1 with their
+/// sums.
+template <int kActivations>
+inline constexpr int kStretch = 16 / kActivations;
+
+/// kChains activations, for each row of a vector.
+HK_INLINE vf load_activations(const void* p) {
+#if defined(HK_ISA_AVX512)
+  return (vf)_mm512_broadcast_f32x8(_mm256_loadu_ps(static_cast<const float*>(p)));
+#else
+  return load_f(p);
+#endif
+}
+
+/// Chains of a chunk of neighbouring rows, as they lie in memory. The bytes `ahead` of what is read are fetched.
+template <typename F, int A, int kVectors>
+HK_INLINE void float_chains(const std::uint8_t* const* rows, std::ptrdiff_t ahead, const std::uint8_t* x,
+                            const RowDistances& distances, int count, vf (&part)[kVectors][A]) {
+  constexpr int kLine = 64 / F::kBytes, kRows = kVectors * kRowsAVector;
+  const auto add = [&](const std::uint8_t* const* from, int offset, int k) HK_LAMBDA_INLINE {
+    vf s[A];
+    for (int a = 0; a < A; ++a) s[a] = load_activations(distances.row(x, a) + 4 * k);
+    for (int v = 0; v < kVectors; ++v) {
+      const vf w = F::load(from + v * kRowsAVector, offset);
+      for (int a = 0; a < A; ++a) part[v][a] = fma(w, s[a], part[v][a]);
+    }
+  };
+  int k = 0;
+  for (; k + kLine <= count; k += kLine) {
+    for (int r = 0; r < kRows; ++r) __builtin_prefetch(rows[r] + ahead + k * F::kBytes);
+#pragma GCC unroll 8
+    for (int j = 0; j < kLine; j += kChains) add(rows, (k + j) * F::kBytes, k + j);
+  }
+  for (; k + kChains <= count; k += kChains) add(rows, k * F::kBytes, k);
+  if (k == count) return;
+  // nothing behind a row may be read: zeros take part instead, and the padding of activations is zero, too
+  alignas(64) std::uint8_t copies[kRows][kChains * F::kBytes] = {};
+  const std::uint8_t* pointers[kRows];
+  for (int r = 0; r < kRows; ++r) {
+    for (int byte = 0; byte < (count - k) * F::kBytes; ++byte) copies[r][byte] = rows[r][k * F::kBytes + byte];
+    pointers[r] = copies[r];
+  }
+  add(pointers, 0, k);
+}
+
+/// Adds the chains of W rows to the rows' sum.
+HK_INLINE void add_chains(const float (&chains)[W][kChains], vf& sum) {
+  const std::uint8_t* rows[W];
+  for (int r = 0; r < W; ++r) rows[r] = reinterpret_cast<const std::uint8_t*>(chains[r]);
+  vi columns[kChains];
+  for (int c = 0; c < kChains; c += 4) load_rows16(rows, 4 * c, columns + c);
+  vf total{};
+  for (int c = 0; c < kChains; ++c) total += as_f(columns[c]);
+  sum += total;
+}
+
+/// A panel against kGroups * A activations at most: rows are read as they lie, every lane a chain.
+template <typename F, int A, int kGroups>
 HK_NOINLINE void float_stream(const Panel& panel, const MatmulArgs& args) {
-  const std::size_t units = (args.cols + kFloatChunk - 1) / kFloatChunk;
-  vf sums[1][R][1] = {};
-  for (std::size_t unit = 0; unit < units; ++unit) {
-    const std::size_t first = unit * kFloatChunk;
-    const Prefetch prefetch(panel, args, unit, units, F::kBytes * kFloatChunk);
-    const int count = args.cols - first < kFloatChunk ? static_cast<int>(args.cols - first) : kFloatChunk;
-    const auto* x = static_cast<const std::uint8_t*>(args.activations) + first * 4;
+  constexpr int kRows = kSideBySide<A>, kVectors = kRows / kRowsAVector, kChunks = kStretch<A * kGroups>;
+  constexpr std::size_t kColumns = std::size_t{kChunks} * kFloatChunk;
+  const std::size_t second = args.n - A;  // groups may overlap
+  const RowDistances distances(args.activation_stride);
+  const auto* activations = static_cast<const std::uint8_t*>(args.activations);
+  vf sums[kGroups][R][A] = {};
+  alignas(64) float chains[kGroups][A][kChunks][W][kChains];
+  for (std::size_t first = 0; first < args.cols; first += kColumns) {
+    const std::size_t stretch = args.cols - first < kColumns ? args.cols - first : kColumns;
+    const int chunks = static_cast<int>((stretch + kFloatChunk - 1) / kFloatChunk);
 #pragma GCC unroll 1
     for (int r = 0; r < R; ++r) {
-      vf part[2] = {};  // even and odd columns
-      for_columns<F>(panel.rows + r * W, first, count,
-                     [&]<int kCount>(int k, const vf* w, int columns) HK_LAMBDA_INLINE {
-                       if (k * F::kBytes % 64 == 0) prefetch.line(r * W, k * F::kBytes);
-                       const std::uint8_t* values = x + 4 * k;
-                       const int end = kCount == 0 ? columns : kCount;
-                       for (int j = 0; j < end; ++j)
-                         part[j % 2] = fma(w[j], as_f(set_i(load32(values + 4 * j))), part[j % 2]);
-                     });
-      sums[0][r][0] += part[0] + part[1];
+#pragma GCC unroll 1
+      for (int lane = 0; lane < W; lane += kRows) {
+        // what follows: the next chunk of these rows, behind the last one the next rows
+        const std::ptrdiff_t next_rows = static_cast<std::ptrdiff_t>(kRows * args.weight_stride) -
+                                         static_cast<std::ptrdiff_t>((chunks - 1) * kFloatChunk * F::kBytes);
+        for (int chunk = 0; chunk < chunks; ++chunk) {
+          const std::size_t at = first + static_cast<std::size_t>(chunk) * kFloatChunk;
+          const int count = args.cols - at < kFloatChunk ? static_cast<int>(args.cols - at) : kFloatChunk;
+          const std::uint8_t* rows[kRows];
+          for (int k = 0; k < kRows; ++k) rows[k] = panel.rows[r * W + lane + k] + at * F::kBytes;
+          const std::ptrdiff_t ahead = chunk + 1 < chunks ? std::ptrdiff_t{kFloatChunk * F::kBytes} : next_rows;
+          for (int group = 0; group < kGroups; ++group) {
+            vf part[kVectors][A] = {};
+            const std::uint8_t* x = activations + (group == 0 ? 0 : second) * args.activation_stride + 4 * at;
+            float_chains<F, A, kVectors>(rows, ahead, x, distances, count, part);
+            for (int v = 0; v < kVectors; ++v) {
+              for (int a = 0; a < A; ++a) store_f(chains[group][a][chunk][lane + v * kRowsAVector], part[v][a]);
+            }
+          }
+        }
+      }
+      for (int group = 0; group < kGroups; ++group) {
+        for (int a = 0; a < A; ++a) {
+          for (int chunk = 0; chunk < chunks; ++chunk) add_chains(chains[group][a][chunk], sums[group][r][a]);
+        }
+      }
     }
   }
-  store_groups<1, 1>(panel, sums, 0);
+  store_groups<A, kGroups>(panel, sums, second);
 }
 
 /// A panel against many activations.
@@ -142,10 +233,11 @@ HK_NOINLINE void float_tiles(const Panel& panel, const MatmulArgs& args, std::si
                      [&]<int kCount>(int k, const vf* w, int columns) HK_LAMBDA_INLINE {
                        if (part < kParts) prefetch.rows(part, kParts);
                        ++part;
-                       for (int j = 0; j < columns; ++j) scratch.columns[k + j][r] = w[j];
+                       for (int j = 0; j < columns; ++j)
+                         scratch.columns[(k + j) % kChains][(k + j) / kChains][r] = w[j];
                      });
     }
-    for_tiles<kMaxSingleA, 1>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+    for_tiles<kMaxSingleA, kStreamedA>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
       float_tile<A>(scratch, count, args, first, first_activation, i);
     });
   }
@@ -155,8 +247,8 @@ HK_NOINLINE void float_tiles(const Panel& panel, const MatmulArgs& args, std::si
 
 template <typename F>
 void matmul_float(const MatmulArgs& args) {
-  for_panels<1, FloatScratch>(
-      args, [&]<int, int>(const Panel& panel) HK_LAMBDA_INLINE { float_stream<F>(panel, args); },
+  for_panels<kStreamedA, FloatScratch>(
+      args, [&]<int A, int kGroups>(const Panel& panel) HK_LAMBDA_INLINE { float_stream<F, A, kGroups>(panel, args); },
       [&](const Panel& panel, std::size_t first, std::size_t n, FloatScratch& scratch)
           HK_LAMBDA_INLINE { float_tiles<F>(panel, args, first, n, scratch); });
 }

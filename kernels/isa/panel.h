@@ -5,7 +5,7 @@
 // the same in both (the promise in kernels/kernels.h):
 //   Block32: over blocks in order, acc = fma(float(integer dot), weight scale * activation scale, acc)
 //   Super:   integers within 256 elements, then the same with the super-block's scale; minima follow as a second fma
-//   Float:   fma over the even and over the odd columns of a chunk from zero, then acc += even + odd
+//   Float:   within a chunk of columns a few chains of fma, each from zero (matmul_float.cpp), then acc += their sum
 #pragma once
 
 #include "kernels/activation.h"
