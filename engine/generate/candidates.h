@@ -1,8 +1,9 @@
 // The tokens still in the running for the next place, and the steps that remove some of them.
 //
-// Layer: engine/generate. Starts dense (one logit a token of the vocabulary) and becomes a list with the first removing
-// step, so that the usual chain touches 150,000 logits twice and 40 candidates ever after. No step sorts more than it
-// must keep. Everything is deterministic; equal logits are ordered by id.
+// Layer: engine/generate. Starts dense (one logit a token of the vocabulary) and becomes a list with the first step
+// that leaves few: the usual chain touches 150,000 logits twice and 40 candidates ever after. No step sorts more than
+// lies at its border, and none keeps a probability for each token of the vocabulary. Everything is deterministic; equal
+// logits are ordered by id.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +25,6 @@ class Candidates {
   void reset(std::span<const float> logits);
 
   bool dense() const { return dense_mode_; }
-  std::size_t size() const { return dense_mode_ ? dense_.size() : items_.size(); }
   /// logit of `id` becomes change(logit), when the token is still in the running.
   template <typename Change>
   void change(TokenId id, Change change_logit) {
@@ -48,8 +48,14 @@ class Candidates {
   void keep_typical(double p, std::size_t min_keep);
   /// Drops all but the least probable of the tokens with at least `threshold`; nothing when fewer than two reach it.
   void exclude_top_choices(double threshold, std::size_t min_keep);
-  /// Keeps tokens with a surprise of at most `bits`, and at least one (Mirostat 2).
-  void keep_surprise_up_to(double bits);
+  struct Best {
+    float logit;
+    double surprise;  ///< in nats
+  };
+  /// Throws hk::Error when no token is left that is not banned.
+  Best best_token() const;
+  /// Keeps tokens with a surprise of at most `nats`, and at least one (Mirostat 2). `best` is the best_token().
+  void keep_surprise_up_to(double nats, const Best& best);
 
   void divide_by_temperature(float temperature);
   /// Temperature between `low` and `high` by the entropy relative to that of equal chances.
@@ -57,25 +63,36 @@ class Candidates {
 
   /// The list, made from the dense form when needed. Banned tokens are never in it.
   std::vector<Candidate>& list();
-  /// Probabilities of list() in its order.
-  std::span<const double> probabilities();
-  /// Index into list() of the token at `unit` in [0, 1) of the cumulated probability.
-  std::size_t pick(double unit);
-  /// Sorts the list: largest logit first, lowest id on a tie.
-  void sort();
+  /// The `count` largest, best first; fewer when there are no more.
+  std::vector<Candidate> best(std::size_t count) const;
+  /// Tokens that are not banned.
+  std::size_t count() const;
+  /// The token at `unit` in [0, 1) of the cumulated probability.
+  Candidate pick(double unit) const;
 
  private:
-  void keep_logits_from(double smallest, std::size_t min_keep);
-  /// Keeps the candidates with the smallest keys_ (lowest id on a tie) until they hold `mass` of the probability.
-  void keep_mass(double mass, std::size_t min_keep);
-  double entropy();  // of weights_, in nats
+  /// Sums over all tokens, relative to the best one: of the weights e^-d, and of d times weight, where d is the
+  /// distance from the largest logit.
+  struct Mass {
+    double total = 0;
+    double distance = 0;
+  };
+  std::size_t places() const { return dense_mode_ ? dense_.size() : items_.size(); }
+  Candidate at(std::size_t place) const {
+    return dense_mode_ ? Candidate{static_cast<TokenId>(place), dense_[place]} : items_[place];
+  }
+  /// Calls visit(logits) for pieces of the form at hand, in its order.
+  template <typename Visit>
+  void for_pieces(Visit visit) const;
   float largest_logit() const;
+  std::size_t count_from(float least) const;
+  Mass mass(bool with_distance) const;
+  void keep_logits_from(double smallest, std::size_t min_keep);
+  void keep_part(double p, const Mass& all, double centre, std::size_t min_keep);
 
   bool dense_mode_ = true;
   std::vector<float> dense_;
   std::vector<Candidate> items_;
-  std::vector<double> weights_;
-  std::vector<double> keys_;  // of keep_mass: distance from what is kept first, >= 0
 };
 
 }  // namespace hk::engine

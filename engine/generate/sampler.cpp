@@ -16,6 +16,7 @@ namespace {
 
 constexpr float kBanned = -std::numeric_limits<float>::infinity();
 constexpr std::size_t kZipfTokens = 100;  // tokens the Zipf exponent is estimated from, as in the paper
+constexpr float kFarthest = 87;           // a token with a logit farther below the best has no chance
 
 std::uint64_t random_seed() {
   std::random_device device;
@@ -23,12 +24,13 @@ std::uint64_t random_seed() {
   return device();
 }
 
-// Least squares fit of log(p_i / p_(i+1)) = s * log((i + 2) / (i + 1)) over descending probabilities.
-double zipf_exponent(std::span<const double> descending) {
+// Least squares fit of log(p_i / p_(i+1)) = s * log((i + 2) / (i + 1)) over falling probabilities; the left side is the
+// difference of the logits.
+double zipf_exponent(std::span<const Candidate> best) {
   double products = 0, squares = 0;
-  for (std::size_t i = 0; i + 1 < descending.size() && descending[i + 1] > 0; ++i) {
+  for (std::size_t i = 0; i + 1 < best.size() && best.front().logit - best[i + 1].logit < kFarthest; ++i) {
     const double t = std::log(static_cast<double>(i + 2) / static_cast<double>(i + 1));
-    products += t * std::log(descending[i] / descending[i + 1]);
+    products += t * (static_cast<double>(best[i].logit) - static_cast<double>(best[i + 1].logit));
     squares += t * t;
   }
   return squares > 0 ? products / squares : 1;
@@ -107,14 +109,11 @@ TokenId Sampler::sample(std::span<const float> logits) {
   if (settings_.temperature <= 0 && settings_.dynamic_range <= 0) {
     for (const SamplerStep step : settings_.order)
       if (step == SamplerStep::kPenalties || step == SamplerStep::kDry) apply(step);
-    last_candidates_ = 1;
     return candidates_.largest();
   }
   if (settings_.mirostat != 0) return sample_mirostat();
   for (const SamplerStep step : settings_.order) apply(step);
-  const std::size_t picked = candidates_.pick(random_.next_unit());
-  last_candidates_ = candidates_.size();
-  return candidates_.list()[picked].id;
+  return candidates_.pick(random_.next_unit()).id;
 }
 
 TokenId Sampler::sample(std::span<const float> logits, Candidates& buffers) {
@@ -130,32 +129,20 @@ TokenId Sampler::sample(std::span<const float> logits, Candidates& buffers) {
 TokenId Sampler::sample_mirostat() {
   for (const SamplerStep step : settings_.order)
     if (step == SamplerStep::kPenalties || step == SamplerStep::kDry || step == SamplerStep::kTemperature) apply(step);
-  const auto probabilities = candidates_.probabilities();
-  const auto n = candidates_.size();
-  if (n == 0) throw Error("every token is banned: no next token can be picked");
-  const double best_logit = static_cast<double>(
-      std::max_element(candidates_.list().begin(), candidates_.list().end(), [](const auto& a, const auto& b) {
-        return a.logit < b.logit;
-      })->logit);
-  const double log_best = std::log(*std::max_element(probabilities.begin(), probabilities.end()));
+  const Candidates::Best best = candidates_.best_token();
   if (settings_.mirostat == 1) {
-    std::vector<double> top(probabilities.begin(), probabilities.end());
-    const auto end = top.begin() + static_cast<std::ptrdiff_t>(std::min(n, kZipfTokens));
-    std::partial_sort(top.begin(), end, top.end(), std::greater<>());
-    const double s = zipf_exponent({top.begin(), end});
+    const double s = zipf_exponent(candidates_.best(kZipfTokens)), n = static_cast<double>(candidates_.count());
     const double epsilon = s - 1;
     // k from the paper's equation; its limits (a flat or exact Zipf law) are 0 / 0, where everything is kept.
-    double k = std::pow(epsilon * std::exp2(surprise_limit_) / (1 - std::pow(static_cast<double>(n), -epsilon)), 1 / s);
-    if (!std::isfinite(k)) k = static_cast<double>(n);
-    candidates_.keep_top_k(static_cast<std::size_t>(std::clamp(std::round(k), 1.0, static_cast<double>(n))));
+    double k = std::pow(epsilon * std::exp2(surprise_limit_) / (1 - std::pow(n, -epsilon)), 1 / s);
+    if (!std::isfinite(k)) k = n;
+    candidates_.keep_top_k(static_cast<std::size_t>(std::clamp(std::round(k), 1.0, n)));
   } else {
-    candidates_.keep_surprise_up_to(surprise_limit_);
+    candidates_.keep_surprise_up_to(surprise_limit_ * std::log(2.0), best);
   }
-  const std::size_t picked = candidates_.pick(random_.next_unit());
-  last_candidates_ = candidates_.size();
-  const Candidate chosen = candidates_.list()[picked];
-  const double log_probability = log_best + static_cast<double>(chosen.logit) - best_logit;
-  const double surprise = -log_probability / std::log(2.0);
+  const Candidate chosen = candidates_.pick(random_.next_unit());
+  const double nats = best.surprise + static_cast<double>(best.logit) - static_cast<double>(chosen.logit);
+  const double surprise = nats / std::log(2.0);
   surprise_limit_ -=
       static_cast<double>(settings_.mirostat_eta) * (surprise - static_cast<double>(settings_.mirostat_tau));
   return chosen.id;

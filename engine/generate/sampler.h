@@ -36,8 +36,6 @@ class Sampler {
 
   std::uint64_t seed() const { return seed_; }  ///< the one in use, also when it was chosen at random
   const SamplerSettings& settings() const { return settings_; }
-  /// Tokens that were in the draw at the latest `sample` (1 when greedy).
-  std::size_t last_candidates() const { return last_candidates_; }
 
  private:
   void apply(SamplerStep step);
@@ -55,7 +53,6 @@ class Sampler {
   RandomStream random_;
   Candidates candidates_;
   double surprise_limit_;  // Mirostat's mu
-  std::size_t last_candidates_ = 0;
 };
 
 }  // namespace hk::engine

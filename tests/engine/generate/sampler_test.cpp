@@ -1,12 +1,10 @@
-// Each sampling step against a slow, obvious version of its definition; the chain's promises; what a pick costs.
+// Each sampling step against a slow, obvious version of its definition; the chain's promises.
 #include "engine/generate/sampler.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <iostream>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -14,6 +12,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "engine/generate/exponential.h"
 
 namespace hk::engine {
 namespace {
@@ -59,7 +58,7 @@ std::vector<Entry> distribution(const Logits& logits) {
 Ids ids_of(Candidates& candidates) {
   Ids ids;
   for (const auto& item : candidates.list()) ids.insert(item.id);
-  EXPECT_EQ(ids.size(), candidates.size());
+  EXPECT_EQ(ids.size(), candidates.list().size());
   return ids;
 }
 
@@ -179,6 +178,41 @@ TEST(Steps, Typical) {
   });
 }
 
+// The whole vocabulary of a large model: what is left out before anything is sorted must not be missed.
+TEST(Steps, TopPAndTypicalAreExactInALargeVocabulary) {
+  for (const float spread : {0.0f, 0.3f, 3.0f, 9.0f}) {
+    const Logits logits = random_logits(151936, 77, spread);
+    const auto all = distribution(logits);
+    double entropy = 0;
+    for (const auto& entry : all)
+      if (entry.p > 0) entropy -= entry.p * std::log(entry.p);
+    for (const double p : {0.01, 0.5, 0.9, 0.999, 0.9999999}) {
+      for (const bool typical : {false, true}) {
+        SCOPED_TRACE(testing::Message() << "spread " << spread << ", p " << p << ", typical " << typical);
+        auto order = all;
+        const auto key = [&](const Entry& entry) {
+          return typical ? std::abs(-std::log(entry.p) - entropy) : -entry.logit;
+        };
+        std::sort(order.begin(), order.end(), [&](const auto& a, const auto& b) { return key(a) < key(b); });
+        std::size_t expected = 0;
+        for (double sum = 0; expected < order.size() && sum < p;) sum += order[expected++].p;
+        const Ids got =
+            after(logits, false, [&](Candidates& c) { typical ? c.keep_typical(p, 1) : c.keep_top_p(p, 1); });
+        double mass = 0, farthest = -INFINITY;
+        for (const auto& entry : all)
+          if (got.contains(entry.id)) mass += entry.p, farthest = std::max(farthest, key(entry));
+        // Weights are floats: the border may lie where the sum differs by some 1e-7 of it.
+        EXPECT_GE(mass, p - 2e-7);
+        EXPECT_LE(farthest, key(order[expected - 1]) + 1e-4);
+        double before = mass;
+        for (const auto& entry : all)
+          if (got.contains(entry.id) && key(entry) > farthest - 1e-5) before -= entry.p;
+        EXPECT_LT(before, p + 2e-7) << "more is kept than needed";
+      }
+    }
+  }
+}
+
 TEST(Steps, ExcludeTopChoices) {
   for_many([](const Logits& logits, bool as_list) {
     const auto all = distribution(logits);
@@ -203,7 +237,8 @@ TEST(Steps, SurpriseLimit) {
       for (const auto& entry : all)
         if (-std::log2(entry.p) <= bits) expected.insert(entry.id);
       if (expected.empty()) expected.insert(all.front().id);
-      const Ids got = after(logits, as_list, [&](Candidates& c) { c.keep_surprise_up_to(bits); });
+      const Ids got =
+          after(logits, as_list, [&](Candidates& c) { c.keep_surprise_up_to(bits * std::log(2), c.best_token()); });
       // A group of equal logits may sit exactly on the border; otherwise the sets are equal.
       if (got != expected) {
         Ids difference;
@@ -303,18 +338,35 @@ TEST(Sampler, ARandomSeedCanBeAskedForAndRepeated) {
   for (int i = 0; i < 50; ++i) ASSERT_EQ(random.sample(logits), repeated.sample(logits));
 }
 
-TEST(Sampler, ProbabilitiesAreThoseOfExp) {
-  for (const float spread : {0.1f, 3.0f, 40.0f}) {
-    const Logits logits = random_logits(999, 8, spread);
+TEST(Sampler, TheExponentialIsThatOfTheLibrary) {
+  for (float x = 0; x > -87; x -= 0.00137f) {
+    const double exact = std::exp(static_cast<double>(x));
+    ASSERT_NEAR(static_cast<double>(exponential(x)), exact, 2 * 0x1p-23 * exact) << x;  // two units in the last place
+  }
+  EXPECT_EQ(exponential(0), 1);
+  EXPECT_EQ(exponential(-88), 0);
+  EXPECT_EQ(exponential(-kInf), 0);
+}
+
+TEST(Sampler, APickIsWhereTheCumulatedProbabilityPasses) {
+  for_many([](const Logits& logits, bool as_list) {
     Candidates candidates;
     candidates.reset(logits);
-    const auto probabilities = candidates.probabilities();
-    for (const auto& entry : distribution(logits)) {
-      std::size_t at = 0;
-      while (candidates.list()[at].id != entry.id) ++at;
-      ASSERT_NEAR(probabilities[at], entry.p, 1e-5 * entry.p + 1e-37);
+    if (as_list) candidates.list();
+    auto by_id = distribution(logits);
+    std::sort(by_id.begin(), by_id.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+    for (int step = 0; step < 64; ++step) {
+      const double unit = step / 63.0 * (1 - 0x1p-53);
+      const TokenId id = candidates.pick(unit).id;
+      double before = 0;
+      std::size_t i = 0;
+      for (; by_id[i].id != id; ++i) before += by_id[i].p;
+      ASSERT_GT(by_id[i].p, 0);
+      // The exponentials are floats.
+      ASSERT_LE(before, unit + 1e-6);
+      ASSERT_GE(before + by_id[i].p, unit - 1e-6);
     }
-  }
+  });
 }
 
 TEST(Sampler, TheRandomStreamIsPinned) {
@@ -502,13 +554,10 @@ TEST(Sampler, OrderIsRespected) {
   settings.min_p = 0.3f;
   settings.temperature = 4;
   settings.order = parse_sampler_order("temperature;min_p");
-  Sampler first(settings, 4);
-  first.sample(logits);
-  EXPECT_EQ(first.last_candidates(), 4u);
+  const auto hot = draws(settings, logits, 100);
+  EXPECT_EQ(Ids(hot.begin(), hot.end()), (Ids{0, 1, 2, 3}));
   settings.order = parse_sampler_order("min_p,temperature");
-  Sampler last(settings, 4);
-  last.sample(logits);
-  EXPECT_EQ(last.last_candidates(), 1u);
+  EXPECT_EQ(draws(settings, logits, 100), std::vector<TokenId>(100, 0));
 }
 
 TEST(Settings, NamesGoBothWays) {
@@ -572,42 +621,6 @@ TEST(Mirostat, SmallVocabularies) {
       settings.mirostat = version;
       for (const TokenId id : draws(settings, logits, 50)) EXPECT_NE(logits[static_cast<std::size_t>(id)], -kInf);
     }
-}
-
-// Prints, does not judge: what a pick costs at the vocabulary size of today's models.
-TEST(Sampler, Cost) {
-  const Logits logits = random_logits(151936, 1, 3);
-  const auto time = [&](const char* what, const SamplerSettings& settings) {
-    Sampler sampler(settings, logits.size());
-    for (TokenId id = 0; id < 64; ++id) sampler.accept(id);
-    std::vector<double> times;
-    for (int i = 0; i < 60; ++i) {
-      const auto start = std::chrono::steady_clock::now();
-      sampler.accept(sampler.sample(logits));
-      times.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
-    }
-    std::sort(times.begin(), times.end());
-    std::cout << what << ": median " << times[times.size() / 2] << " us\n";
-  };
-  SamplerSettings settings;
-  time("defaults", settings);
-  settings.repeat_penalty = 1.1f;
-  time("defaults and repeat penalty", settings);
-  settings.temperature = 0;
-  time("greedy", settings);
-  time("temperature only", plain());
-  SamplerSettings top_p = plain();
-  top_p.top_p = 0.95f;
-  time("top-p only", top_p);
-  SamplerSettings min_p = plain();
-  min_p.min_p = 0.05f;
-  time("min-p only", min_p);
-  SamplerSettings typical = plain();
-  typical.typical_p = 0.9f;
-  time("typical only", typical);
-  SamplerSettings mirostat = plain();
-  mirostat.mirostat = 2;
-  time("mirostat 2", mirostat);
 }
 
 }  // namespace
