@@ -19,7 +19,7 @@ using test::ToyTokenizer;
 using Ids = std::vector<TokenId>;
 
 constexpr std::size_t kVocabulary = 11;
-constexpr std::size_t kContext = 900;
+constexpr std::size_t kContext = 1200;
 
 class Batching : public testing::Test {
  protected:
@@ -210,7 +210,7 @@ TEST_F(Batching, ARequestThatNeverFitsFailsAlone) {
 
 TEST_F(Batching, ASharedPrefixIsComputedOnce) {
   for (const std::size_t truncation_step : {1, 100000}) {
-    const Ids stem = random_ids(300);
+    const Ids stem = random_ids(1000);
     std::vector<Request> requests;
     std::size_t own = 0;
     for (std::uint64_t i = 0; i < 100; ++i) {
@@ -372,7 +372,7 @@ TEST_F(Batching, WhatCanNeverBeAnsweredIsRefused) {
     }
   };
   refused(request({}, 1), "empty");
-  refused(request(random_ids(kContext + 1), 1), "context holds 900");
+  refused(request(random_ids(kContext + 1), 1), "context holds 1200");
   refused(request({1, 11}, 1), "token id 11");
   refused(request({-1}, 1), "token id -1");
   auto bias = request({1}, 1);
