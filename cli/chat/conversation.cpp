@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <ranges>
 
 #include "base/error.h"
 
@@ -13,6 +15,14 @@ namespace {
 /// The answer was cancelled before its first word: no turn comes of it.
 bool came_to_nothing(const engine::GenerateResult& result) {
   return result.reason == engine::FinishReason::kCancelled && result.text.empty();
+}
+
+/// The fewest oldest turns whose loss makes the rest fit, from `least` to `most`; `most` when nothing less helps. What
+/// is left only shrinks, so a long conversation needs few looks (each renders and encodes all of it).
+template <typename Fits>
+std::size_t turns_to_drop(std::size_t least, std::size_t most, Fits fits) {
+  const auto choices = std::views::iota(least, most);
+  return least + static_cast<std::size_t>(std::ranges::partition_point(choices, std::not_fn(fits)) - choices.begin());
 }
 
 }  // namespace
@@ -88,11 +98,11 @@ void Conversation::changed() {
 
 // ---- prompts ----
 
-std::vector<ChatMessage> Conversation::messages() const {
+std::vector<ChatMessage> Conversation::messages(std::size_t from_turn) const {
   const ChatBranch& branch = state_.branch();
   std::vector<ChatMessage> messages;
   if (!branch.system.empty()) messages.push_back({"system", branch.system});
-  for (const ChatTurn& turn : branch.turns) {
+  for (const ChatTurn& turn : std::span(branch.turns).subspan(from_turn)) {
     messages.push_back({"user", turn.question});
     messages.push_back({"assistant", turn.answer, turn.reasoning, turn.ids});
   }
@@ -109,28 +119,25 @@ PromptOptions Conversation::prompt_options(bool begin_answer) const {
   return options;
 }
 
-ChatPrompt Conversation::prompt_for(const std::string& question) const {
-  auto list = messages();
+ChatPrompt Conversation::prompt_for(const std::string& question, std::size_t from_turn) const {
+  auto list = messages(from_turn);
   list.push_back({"user", question});
   return prompts_.build(list, prompt_options(true));
 }
 
 ChatPrompt Conversation::fitting_prompt(const std::string& question, const engine::GenerateOptions& generate,
                                         const AskCallbacks& callbacks) {
-  ChatPrompt prompt = prompt_for(question);
+  ChatPrompt prompt = prompt_for(question, 0);
   const std::size_t size = context_size();
   if (options_.overflow == Overflow::kDropOldest) {
     // Room for an answer, as long as it may become but no more than a quarter of the context.
     const std::size_t room = std::max<std::size_t>(1, std::min(generate.max_tokens.value_or(size), size / 4));
-    auto& turns = state_.branch().turns;
-    std::size_t dropped = 0;
-    while (prompt.ids.size() + room > size && !turns.empty()) {
-      turns.erase(turns.begin());
-      ++dropped;
-      prompt = prompt_for(question);
-    }
-    if (dropped != 0) {
-      changed();
+    const std::size_t turns = state_.branch().turns.size();
+    if (prompt.ids.size() + room > size && turns != 0) {
+      const std::size_t dropped = turns_to_drop(
+          1, turns, [&](std::size_t count) { return prompt_for(question, count).ids.size() + room <= size; });
+      keep_latest(turns - dropped);
+      prompt = prompt_for(question, 0);
       if (callbacks.on_dropped) callbacks.on_dropped(dropped);
     }
   }
@@ -139,11 +146,13 @@ ChatPrompt Conversation::fitting_prompt(const std::string& question, const engin
                                 prompt.ids.size()));
 }
 
-std::size_t Conversation::context_used() const {
-  const auto list = messages();
+std::size_t Conversation::context_used() const { return tokens_from(0); }
+
+std::size_t Conversation::tokens_from(std::size_t turn) const {
   // Many templates refuse a conversation without a user's message.
-  if (state_.branch().turns.empty()) return state_.branch().system.empty() ? 0 : count_tokens(state_.branch().system);
-  return prompts_.build(list, prompt_options(false)).ids.size();
+  if (turn == state_.branch().turns.size())
+    return state_.branch().system.empty() ? 0 : count_tokens(state_.branch().system);
+  return prompts_.build(messages(turn), prompt_options(false)).ids.size();
 }
 
 std::size_t Conversation::count_tokens(std::string_view text) const {
@@ -245,14 +254,11 @@ std::size_t Conversation::keep_latest(std::size_t keep) {
 }
 
 std::size_t Conversation::compact() {
-  auto& turns = state_.branch().turns;
-  std::size_t dropped = 0;
-  while (turns.size() > 1 && context_used() > context_size() / 2) {
-    turns.erase(turns.begin());
-    ++dropped;
-  }
-  if (dropped != 0) changed();
-  return dropped;
+  const std::size_t turns = state_.branch().turns.size();
+  if (turns < 2) return 0;
+  const std::size_t dropped =
+      turns_to_drop(0, turns - 1, [&](std::size_t count) { return tokens_from(count) <= context_size() / 2; });
+  return keep_latest(turns - dropped);
 }
 
 void Conversation::set_state(ChatState state) {

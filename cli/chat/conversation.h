@@ -129,9 +129,11 @@ class Conversation {
   class Reply;
 
   engine::Session& session();
-  std::vector<ChatMessage> messages() const;
+  /// Without the turns before `from_turn`; so for the two below.
+  std::vector<ChatMessage> messages(std::size_t from_turn) const;
   PromptOptions prompt_options(bool begin_answer) const;
-  ChatPrompt prompt_for(const std::string& question) const;
+  ChatPrompt prompt_for(const std::string& question, std::size_t from_turn) const;
+  std::size_t tokens_from(std::size_t turn) const;
   /// The prompt, after forgetting turns where that is wanted. Throws ContextFull.
   ChatPrompt fitting_prompt(const std::string& question, const engine::GenerateOptions& generate,
                             const AskCallbacks& callbacks);

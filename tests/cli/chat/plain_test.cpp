@@ -212,6 +212,19 @@ TEST_F(ChatPipe, AFullContextIsNeverSilent) {
   EXPECT_TRUE(has(dropped.err, "oldest turn")) << dropped.err;
   const auto compacted = chat("Hello\nHello\nHello\n/compact 1\n/context\n");
   EXPECT_TRUE(has(compacted.err, "2 of the oldest turns forgotten")) << compacted.err;
+  // Half of the context and no turn less than fits into it.
+  std::string many;
+  for (int i = 0; i < 13; ++i) many += "What is the capital of France?\n";
+  const std::regex meter("([0-9]+) of the oldest turns forgotten; [^0-9]*([0-9]+) of ([0-9]+) tokens");
+  std::smatch halved, more;
+  const auto half = chat(many + "/compact\n");
+  ASSERT_TRUE(std::regex_search(half.err, halved, meter)) << half.err;
+  const int forgotten = std::stoi(halved[1]), size = std::stoi(halved[3]);
+  EXPECT_GT(forgotten, 1);
+  EXPECT_LE(std::stoi(halved[2]), size / 2);
+  const auto one_more = chat(many + "/compact " + std::to_string(13 - forgotten + 1) + "\n");
+  ASSERT_TRUE(std::regex_search(one_more.err, more, meter)) << one_more.err;
+  EXPECT_GT(std::stoi(more[2]), size / 2);
   const std::vector<std::string> endless = {"-c", "60", "--ignore-eos", "-q"};
   EXPECT_EQ(chat("Hello\n", endless).exit_code, 0);
   auto strict = endless;
