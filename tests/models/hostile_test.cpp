@@ -29,7 +29,7 @@ std::vector<std::string> hostile_models() {
 }
 
 /// More than any of these tiny models needs, far less than what a large number in a key would ask for.
-constexpr rlim_t kAddressSpace = rlim_t{3} << 30;
+[[maybe_unused]] constexpr rlim_t kAddressSpace = rlim_t{3} << 30;
 
 class Hostile : public testing::TestWithParam<std::string> {
  protected:
