@@ -19,6 +19,7 @@ HK_DECLARE_LEVEL(avx2)
 HK_DECLARE_LEVEL(avx2_vnni)
 HK_DECLARE_LEVEL(avx512)
 HK_DECLARE_LEVEL(avx512_vnni)
+HK_DECLARE_LEVEL(avx512_vbmi)
 HK_DECLARE_LEVEL(neon)
 HK_DECLARE_LEVEL(neon_dotprod)
 #undef HK_DECLARE_LEVEL
@@ -43,6 +44,9 @@ namespace {
   return has_avx2() && (a >> 4 & 1U) != 0;
 }
 [[maybe_unused]] bool has_avx512_vnni() { return has_avx512() && __builtin_cpu_supports("avx512vnni"); }
+[[maybe_unused]] bool has_avx512_vbmi() {
+  return has_avx512_vnni() && __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("gfni");
+}
 #endif
 [[maybe_unused]] bool always() { return true; }
 #if defined(__aarch64__)
@@ -64,6 +68,9 @@ struct Level {
 
 /// Best first.
 constexpr Level kLevels[] = {
+#if defined(HK_HAVE_avx512_vbmi)
+    {&avx512_vbmi::kTable, "avx512_vbmi", has_avx512_vbmi},
+#endif
 #if defined(HK_HAVE_avx512_vnni)
     {&avx512_vnni::kTable, "avx512_vnni", has_avx512_vnni},
 #endif

@@ -75,13 +75,14 @@ struct ProbeKernels {
   std::uint64_t (*int8_dot)(std::uint64_t rounds);
   std::uint64_t (*f32_fma)(std::uint64_t rounds);
   std::uint64_t (*bf16_dot)(std::uint64_t rounds);
-  /// Reads `bytes` (a multiple of kProbeReadUnit) once, in order; returns the exclusive or of all 32-bit words.
+  /// Reads `bytes` (a multiple of kProbeReadUnit) once; returns the exclusive or of all 32-bit words.
   std::uint32_t (*read)(const void* data, std::size_t bytes);
 };
 inline constexpr std::size_t kProbeReadUnit = 1024;
 
 struct KernelTable {
-  std::string_view level;  ///< "generic", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "neon", "neon_dotprod"
+  std::string_view
+      level;  ///< "generic", "avx2", "avx2_vnni", "avx512", "avx512_vnni", "avx512_vbmi", "neon", "neon_dotprod"
 
   /// Prepares one activation row (see kernels/activation.h). `cols` must be a multiple of the format's group.
   void (*quantize_row)(ActivationFormat format, const float* x, std::size_t cols, void* record);

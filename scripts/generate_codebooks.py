@@ -79,6 +79,11 @@ def array(kind, name, count, words):
     return f"alignas(64) const {kind} {name}[{count}] = {{\n{wrap(words)}\n}};\n"
 
 
+def two_arrays(kind, name, count, words):
+    return (f"alignas(64) const {kind} {name}[2][{count}] = {{\n{{\n{wrap(words[:count])}\n}}, {{\n"
+            f"{wrap(words[count:])}\n}}\n}};\n")
+
+
 def main():
     if len(sys.argv) not in (2, 3):
         fail("usage: generate_codebooks.py FOLDER [OUTPUT]")
@@ -100,7 +105,12 @@ def main():
         parts.append(array(kind, name, count, [f"0x{pack(row):0{2 * width}X}" for row in rows]))
         levels = sorted(allowed)
         packed = name.replace("Grid", "Packed")
-        parts.append(array("std::uint16_t", packed, count, [f"0x{pack_levels(row, levels):04X}" for row in rows]))
+        words = [pack_levels(row, levels) for row in rows]
+        parts.append(array("std::uint16_t", packed, count, [f"0x{word:04X}" for word in words]))
+        if name != "kIQ1SGrid":
+            planes = [word & 0xFF for word in words] + [word >> 8 for word in words]
+            planes = [f"0x{byte:02X}" for byte in planes]
+            parts.append(two_arrays("std::uint8_t", name.replace("Grid", "Planes"), count, planes))
 
     signs = read_flat(folder, listed, "ksigns.txt", 128)
     if signs != [i | (bin(i).count("1") & 1) << 7 for i in range(128)]:

@@ -1,11 +1,18 @@
 // What the sources of one ISA level define for each other: everything lives in the namespace named after the level.
 //
-// Part of the level sources; HK_LEVEL is the level's name (kernels/levels.cmake).
+// Part of the level sources; HK_LEVEL is the level's name (kernels/levels.cmake). A level may add a few instructions to
+// another one, HK_BASE_LEVEL: then only the sources that use them are compiled for it, and everything else is the other
+// level's.
 #pragma once
 
 #include "kernels/kernels.h"
 
-namespace hk::kernels::HK_LEVEL {
+#if !defined(HK_BASE_LEVEL)
+#define HK_BASE_LEVEL HK_LEVEL
+#define HK_OWN_LEVEL
+#endif
+
+namespace hk::kernels::HK_BASE_LEVEL {
 
 void quantize_row(ActivationFormat format, const float* x, std::size_t cols, void* record);
 MatmulFn matmul(StorageType type);
@@ -41,4 +48,15 @@ std::uint32_t probe_read(const void* data, std::size_t bytes);
 /// The level's table.
 extern const KernelTable kTable;
 
+}  // namespace hk::kernels::HK_BASE_LEVEL
+
+#if !defined(HK_OWN_LEVEL)
+namespace hk::kernels::HK_LEVEL {
+
+using namespace HK_BASE_LEVEL;
+MatmulFn matmul(StorageType type);
+MatmulFn matmul_grid_format(StorageType type);
+extern const KernelTable kTable;
+
 }  // namespace hk::kernels::HK_LEVEL
+#endif

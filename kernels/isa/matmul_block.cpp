@@ -14,7 +14,7 @@ inline constexpr int kTileUnits = 2;
 /// Up to so many activations are streamed: measured, 8 of them took 1.3 times as long through tiles.
 inline constexpr int kStreamedA = 8;
 
-/// The fields of neighbouring activation rows at one block; next() moves on to the next block.
+/// The fields of neighbouring activation rows at one block; next() moves codes and scales on to the next block.
 class ActivationBlocks {
  public:
   HK_INLINE ActivationBlocks(const MatmulArgs& args, const ActivationLayout& layout, std::size_t i, std::size_t block)
@@ -31,24 +31,13 @@ class ActivationBlocks {
     __builtin_memcpy(&value, rows_.row(scales_, a), 4);
     return value;
   }
-  HK_INLINE vf scaled_sum(int a) const { return set_f(scale(a) * static_cast<float>(load32(rows_.row(sums_, a)))); }
-  /// What takes the bias off again, for the whole run or (kScales == 2) for one half of it.
-  template <typename F>
-  HK_INLINE vi start(int a, int half) const {
-    if constexpr (F::kBias == 0) {
-      return vi{};
-    } else if constexpr (F::kScales == 1) {
-      return set_i(-F::kBias * load32(rows_.row(sums_, a)));
-    } else {
-      return set_i(-F::kBias * static_cast<std::int16_t>(load16(rows_.row(sums16_, a) + 2 * half)));
-    }
-  }
-  template <typename F>
+  /// The scales, sums of 32 and sums of 16 of row a, one for each block (two for each) from here on.
+  HK_INLINE const std::uint8_t* scales(int a) const { return rows_.row(scales_, a); }
+  HK_INLINE const std::uint8_t* sums(int a) const { return rows_.row(sums_, a); }
+  HK_INLINE const std::uint8_t* sums16(int a) const { return rows_.row(sums16_, a); }
   HK_INLINE void next() {
     advance(codes_, 32);
     advance(scales_, 4);
-    if constexpr (F::kHasMin || (F::kBias != 0 && F::kScales == 1)) advance(sums_, 4);
-    if constexpr (F::kBias != 0 && F::kScales == 2) advance(sums16_, 4);
   }
   /// Fetches what row a needs of kChunkBlocks blocks, or (codes) of two blocks.
   template <typename F>
@@ -62,6 +51,53 @@ class ActivationBlocks {
  private:
   RowDistances rows_;
   const std::uint8_t *codes_, *scales_, *sums_, *sums16_;
+};
+
+/// What takes the biases off the sums of A activation rows, or what their minima are multiplied with, for kMost blocks.
+/// Computed at once and read back by broadcasting loads: one by one they would go through the shuffle port.
+template <typename F, int A, int kMost>
+class BlockTerms {
+ public:
+  HK_INLINE void set(const ActivationBlocks& x, int blocks) {
+    for (int a = 0; a < A; ++a) {
+      // a constant count where that is the rule makes vectors of it
+      if (blocks == kMost) {
+        set_row(a, x, kMost);
+      } else {
+        set_row(a, x, blocks);
+      }
+    }
+  }
+  HK_INLINE vi start(int a, int block, int half) const {
+    if constexpr (F::kBias == 0) {
+      return vi{};
+    } else {
+      return set_i(starts_[a][block * F::kScales + half]);
+    }
+  }
+  HK_INLINE vf scaled_sum(int a, int block) const { return set_f(scaled_[a][block]); }
+
+ private:
+  HK_INLINE void set_row(int a, const ActivationBlocks& x, int blocks) {
+    if constexpr (F::kBias != 0 && F::kScales == 1) {
+      for (int b = 0; b < blocks; ++b) starts_[a][b] = -F::kBias * load32(x.sums(a) + 4 * b);
+    }
+    if constexpr (F::kBias != 0 && F::kScales == 2) {
+      for (int b = 0; b < 2 * blocks; ++b)
+        starts_[a][b] = -F::kBias * static_cast<std::int16_t>(load16(x.sums16(a) + 2 * b));
+    }
+    if constexpr (F::kHasMin) {
+      for (int b = 0; b < blocks; ++b) {
+        float scale;
+        __builtin_memcpy(&scale, x.scales(a) + 4 * b, 4);
+        scaled_[a][b] = scale * static_cast<float>(load32(x.sums(a) + 4 * b));
+      }
+    }
+  }
+
+  static constexpr int kStarts = F::kBias == 0 ? 0 : A, kScaled = F::kHasMin ? A : 0;
+  alignas(64) std::int32_t starts_[kStarts == 0 ? 1 : kStarts][kMost * F::kScales];
+  alignas(64) float scaled_[kScaled == 0 ? 1 : kScaled][kMost];
 };
 
 template <typename F>
@@ -122,17 +158,19 @@ template <typename F, int A>
 HK_NOINLINE void block_tile(BlockScratch<F>& scratch, int blocks, const MatmulArgs& args,
                             const ActivationLayout& layout, std::size_t first_block, std::size_t first, std::size_t i) {
   ActivationBlocks x(args, layout, first + i, first_block), ahead(args, layout, first + i + A, first_block);
+  BlockTerms<F, A, kTileUnits * kUnitBlocks> terms;
+  terms.set(x, blocks);
   vf acc[R][A];
   load_sums<A>(scratch.sums, i, first_block == 0, acc);
   for (int a = 0; a < A; ++a) ahead.fetch_sums<F>(a);
   for (int b = 0; b < blocks; ++b) {
     for (int a = b % 2; a < A; a += 2) ahead.fetch_codes(a);
-    if (b % 2 == 1) ahead.next<F>(), ahead.next<F>();
+    if (b % 2 == 1) ahead.next(), ahead.next();
     for (int part = 0; part < F::kScales; ++part) {
       constexpr int kSteps = 8 / F::kScales;
       vi total[R][A];
       for (int a = 0; a < A; ++a) {
-        const vi start = x.start<F>(a, part);
+        const vi start = terms.start(a, b, part);
         for (int r = 0; r < R; ++r) total[r][a] = start;
       }
 #pragma GCC unroll 8
@@ -152,22 +190,23 @@ HK_NOINLINE void block_tile(BlockScratch<F>& scratch, int blocks, const MatmulAr
     }
     if constexpr (F::kHasMin) {
       for (int a = 0; a < A; ++a) {
-        const vf sum = x.scaled_sum(a);
+        const vf sum = terms.scaled_sum(a, b);
         for (int r = 0; r < R; ++r) acc[r][a] = fma(scratch.min[b][r], sum, acc[r][a]);
       }
     }
-    x.next<F>();
+    x.next();
   }
   store_sums<A>(acc, scratch.sums, i);
 }
 
 /// One run of 32 columns of W rows against A activations.
 template <typename F, int A>
-HK_INLINE void block_dots(const vi* steps, const vf* scale, vf min, const ActivationBlocks& x, vf (&acc)[A]) {
+HK_INLINE void block_dots(const vi* steps, const vf* scale, vf min, const ActivationBlocks& x,
+                          const BlockTerms<F, A, kUnitBlocks>& terms, int b, vf (&acc)[A]) {
   constexpr int kSteps = 8 / F::kScales, kChains = A < 4 ? 2 : 1;  // few chains would wait for each other
   for (int part = 0; part < F::kScales; ++part) {
     vi total[A][kChains] = {};
-    for (int a = 0; a < A; ++a) total[a][0] = x.start<F>(a, part);
+    for (int a = 0; a < A; ++a) total[a][0] = terms.start(a, b, part);
 #pragma GCC unroll 8
     for (int u = part * kSteps; u < (part + 1) * kSteps; ++u) {
       for (int a = 0; a < A; ++a) total[a][u % kChains] = dot<F::kWide>(total[a][u % kChains], steps[u], x.step(a, u));
@@ -178,7 +217,7 @@ HK_INLINE void block_dots(const vi* steps, const vf* scale, vf min, const Activa
     }
   }
   if constexpr (F::kHasMin) {
-    for (int a = 0; a < A; ++a) acc[a] = fma(min, x.scaled_sum(a), acc[a]);
+    for (int a = 0; a < A; ++a) acc[a] = fma(min, terms.scaled_sum(a, b), acc[a]);
   }
 }
 
@@ -193,6 +232,9 @@ HK_NOINLINE void block_stream(const Panel& panel, const MatmulArgs& args, const 
     const Prefetch prefetch(panel, args, unit, units, kUnitBytes<F>);
     const std::size_t first = unit * kUnitBlocks;
     const int count = blocks - first < kUnitBlocks ? static_cast<int>(blocks - first) : kUnitBlocks;
+    BlockTerms<F, A, kUnitBlocks> terms[kGroups];
+    for (int group = 0; group < kGroups; ++group)
+      terms[group].set(ActivationBlocks(args, layout, group == 0 ? 0 : second, first), count);
 #pragma GCC unroll 1
     for (int r = 0; r < R; ++r) {
       packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count);
@@ -203,11 +245,11 @@ HK_NOINLINE void block_stream(const Panel& panel, const MatmulArgs& args, const 
       }
       packed.for_blocks(count, [&](int b, const vi* steps, const vf* scale, vf min) HK_LAMBDA_INLINE {
         prefetch.rows(r * kUnitBlocks + b, R * kUnitBlocks);
-        block_dots<F, A>(steps, scale, min, x, acc[0]);
-        x.next<F>();
+        block_dots<F, A>(steps, scale, min, x, terms[0], b, acc[0]);
+        x.next();
         if constexpr (kGroups == 2) {
-          block_dots<F, A>(steps, scale, min, y, acc[1]);
-          y.next<F>();
+          block_dots<F, A>(steps, scale, min, y, terms[1], b, acc[1]);
+          y.next();
         }
       });
       for (int group = 0; group < kGroups; ++group) {

@@ -8,7 +8,7 @@ namespace hk::kernels::HK_LEVEL {
 MatmulFn matmul_super_format(StorageType type) {
   switch (type) {
     case StorageType::kQ2_K:
-      return matmul_super<Q2_K>;
+      return matmul_super<Q2_K, Q2_KStream, kFewStreamedA>;
     case StorageType::kQ3_K:
       return matmul_super<Q3_K, Q3_KStream>;
     case StorageType::kQ4_K:
@@ -18,11 +18,11 @@ MatmulFn matmul_super_format(StorageType type) {
     case StorageType::kQ6_K:
       return matmul_super<Q6_K>;
     case StorageType::kIQ4_XS:
-      return matmul_super<IQ4_XS>;
+      return matmul_super<IQ4_XS, IQ4_XS, kFewStreamedA>;
     case StorageType::kTQ1_0:
-      return matmul_super<TQ1_0>;
+      return matmul_super<TQ1_0, TQ1_0, kFewStreamedA>;
     case StorageType::kTQ2_0:
-      return matmul_super<TQ2_0>;
+      return matmul_super<TQ2_0, TQ2_0, kFewStreamedA>;
     default:
       return nullptr;
   }

@@ -9,8 +9,10 @@
 namespace hk::kernels {
 namespace {
 
-/// Up to so many activations are streamed: q6_k takes 0.8 times as long as through tiles, q4_k as long.
+/// Up to so many activations are streamed: of eight, q6_k takes 0.8 times as long as through tiles, q4_k as long.
 inline constexpr int kStreamedA = 8;
+/// Of formats that are cheap to unpack, or dear to multiply as they come in streams.
+inline constexpr int kFewStreamedA = 4;
 
 template <typename F>
 inline constexpr int kScaleGroups = F::kFolded ? 1 : 256 / F::kGroup;
@@ -75,16 +77,29 @@ class ActivationSupers {
   const std::uint8_t *codes_, *sums_, *scales_;
 };
 
-/// Takes the bias off group g of kScaleGroups.
-template <typename F>
-HK_INLINE vi bias_start(const std::uint8_t* sums, int g) {
-  if constexpr (F::kBias == 0) {
-    return vi{};
-  } else {
-    constexpr std::size_t kFirst = first_sum(F::kFolded ? 256 : F::kGroup);
-    return set_i(-F::kBias * static_cast<std::int16_t>(load16(sums + 2 * (kFirst + g))));
+/// What takes the bias off each group's sum, for kCount activations. Computed at once and read back by broadcasting
+/// loads: one by one they would go through the shuffle port.
+template <typename F, int kCount>
+class BiasStarts {
+ public:
+  HK_INLINE void set(int a, const std::uint8_t* sums) {
+    if constexpr (F::kBias != 0) {
+      constexpr std::size_t kFirst = first_sum(F::kFolded ? 256 : F::kGroup);
+      for (int g = 0; g < kScaleGroups<F>; ++g)
+        starts_[a][g] = -F::kBias * static_cast<std::int16_t>(load16(sums + 2 * (kFirst + g)));
+    }
   }
-}
+  HK_INLINE vi start(int a, int g) const {
+    if constexpr (F::kBias == 0) {
+      return vi{};
+    } else {
+      return set_i(starts_[a][g]);
+    }
+  }
+
+ private:
+  alignas(64) std::int32_t starts_[F::kBias == 0 ? 1 : kCount][kScaleGroups<F>];
+};
 
 /// acc += d * scale * total (+ -dmin * scale * minima): the float end of a super-block.
 template <typename F>
@@ -99,20 +114,6 @@ HK_INLINE vf super_end(const typename F::Head& head, vi total, const std::uint8_
   return acc;
 }
 
-/// Brings bytes from the order of elements into pair order: of 16 bytes as pairs, 0 4 1 5 2 6 3 7.
-HK_INLINE vi to_pair_order(vi bytes) {
-  alignas(16) static constexpr std::int8_t kPattern[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
-  return permute16(bytes, kPattern);
-}
-/// Brings four steps back from it.
-HK_INLINE void from_pair_order(vi* s) {
-  const vi s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
-  s[0] = merge_bits(0xFFFF, s0, s1 << 16);
-  s[1] = merge_bits(0xFFFF, s2, s3 << 16);
-  s[2] = merge_bits(0xFFFF, shr(s0, 16), s1);
-  s[3] = merge_bits(0xFFFF, shr(s2, 16), s3);
-}
-
 /// A function of its own: the registers then serve nothing but the tile.
 template <typename F, int A>
 HK_NOINLINE void super_tile(SuperScratch<F>& scratch, const MatmulArgs& args, const ActivationLayout& layout,
@@ -120,7 +121,11 @@ HK_NOINLINE void super_tile(SuperScratch<F>& scratch, const MatmulArgs& args, co
   constexpr int kGroups = kScaleGroups<F>, kSteps = 64 / kGroups;
   constexpr int kGroupsALine = kSteps < 16 ? 16 / kSteps : 1, kLinesAGroup = kSteps < 16 ? 1 : kSteps / 16;
   const ActivationSupers x(args, layout, first + i, block), ahead(args, layout, first + i + A, block);
-  for (int a = 0; a < A; ++a) ahead.fetch_sums(a);
+  BiasStarts<F, A> starts;
+  for (int a = 0; a < A; ++a) {
+    ahead.fetch_sums(a);
+    starts.set(a, x.sums(a));
+  }
   vi total[R][A] = {};
 #pragma GCC unroll 1
   for (int g = 0; g < kGroups; ++g) {
@@ -131,7 +136,7 @@ HK_NOINLINE void super_tile(SuperScratch<F>& scratch, const MatmulArgs& args, co
     }
     vi part[R][A];
     for (int a = 0; a < A; ++a) {
-      const vi start = bias_start<F>(x.sums(a), g);
+      const vi start = starts.start(a, g);
       for (int r = 0; r < R; ++r) part[r][a] = start;
     }
 #pragma GCC unroll 8
@@ -163,25 +168,83 @@ HK_NOINLINE void super_tile(SuperScratch<F>& scratch, const MatmulArgs& args, co
   store_sums<A>(acc, scratch.sums, i);
 }
 
-/// Group `g` of W rows against A activations; `steps` and `first_code` are where the group begins.
-template <typename F, int A>
-HK_INLINE void super_dots(const vi* steps, int g, vi scale, const ActivationSupers& x, int first_step, vi (&total)[A]) {
+/// Group `number` of W rows, unscaled, against A activations from the first_a-th of `starts` on; `steps` and
+/// `first_step` are where the group begins.
+template <typename F, int A, int kCount>
+HK_INLINE void group_dots(const vi* steps, int number, const ActivationSupers& x, const BiasStarts<F, kCount>& starts,
+                          int first_a, int first_step, vi (&sums)[A]) {
   constexpr int kSteps = F::kFolded ? F::kSub / 4 : F::kGroup / 4;
   // few chains would wait for each other
   constexpr int kChains = A >= 4 ? 1 : A >= 2 || kSteps < 16 ? 2 : 4;
+  // Of many steps against many activations compilers make one chain after the other: keep those of a few together.
+  constexpr int kAtOnce = kCount > A && kSteps > 8 ? 8 : kSteps;
   vi part[A][kChains] = {};
   if constexpr (!F::kFolded) {
-    for (int a = 0; a < A; ++a) part[a][0] = bias_start<F>(x.sums(a), g);
+    for (int a = 0; a < A; ++a) part[a][0] = starts.start(first_a + a, number);
   }
+#pragma GCC unroll 1
+  for (int first = 0; first < kSteps; first += kAtOnce) {
 #pragma GCC unroll 64
-  for (int u = 0; u < kSteps; ++u) {
-    for (int a = 0; a < A; ++a)
-      part[a][u % kChains] = dot<F::kWide>(part[a][u % kChains], steps[u], x.step(a, first_step + F::position(u)));
+    for (int k = 0; k < kAtOnce; ++k) {
+      for (int a = 0; a < A; ++a)
+        part[a][k % kChains] = dot<F::kWide>(part[a][k % kChains], steps[first + k], x.step(a, first_step + first + k));
+    }
   }
   for (int a = 0; a < A; ++a) {
-    vi sum = part[a][0];
-    for (int chain = 1; chain < kChains; ++chain) sum += part[a][chain];
-    total[a] += F::kFolded ? sum : sum * scale;
+    sums[a] = part[a][0];
+    for (int chain = 1; chain < kChains; ++chain) sums[a] += part[a][chain];
+  }
+}
+
+/// Sub-block c of a format with a scale for each half of a lane.
+template <typename F, int A>
+HK_INLINE void half_dots(const vi* steps, int c, vi scales, const ActivationSupers& x, vi (&total)[A]) {
+  constexpr int kSteps = F::kSub / 4, kChains = A >= 4 ? 1 : A >= 2 ? 2 : 4;
+  vi part[A][kChains] = {};
+#pragma GCC unroll 8
+  for (int u = 0; u < kSteps; ++u) {
+    for (int a = 0; a < A; ++a)
+      part[a][u % kChains] = dot_s16(part[a][u % kChains], F::pairs(steps[u], x.step(a, c * kSteps + u)), scales);
+  }
+  for (int a = 0; a < A; ++a) {
+    for (int chain = 0; chain < kChains; ++chain) total[a] += part[a][chain];
+  }
+}
+/// What takes the bias off the sum of such a format.
+template <typename F>
+HK_INLINE vi half_bias(const typename F::Head& head, const std::uint8_t* sums) {
+  vi sum{};
+  for (int g = 0; g < 8; ++g) sum = dot_s16(sum, head.scales[g], set_i(load32(sums + 2 * kSumsOf16 + 4 * g)));
+  return sum * -F::kBias;
+}
+
+/// The groups of sub-block c against kGroups times A activations.
+template <typename F, int A, int kGroups>
+HK_INLINE void sub_dots(const vi* steps, int c, const typename F::Head& head, const ActivationSupers* x,
+                        const BiasStarts<F, kGroups * A>& starts, vi (&total)[kGroups][A]) {
+  constexpr int kSubSteps = F::kSub / 4, kGroupSteps = F::kFolded ? kSubSteps : F::kGroup / 4;
+  constexpr int kSubGroups = kSubSteps / kGroupSteps, kTogether = F::kPaired ? 2 : 1;
+  if constexpr (F::kHalves) {
+    for (int group = 0; group < kGroups; ++group) half_dots<F, A>(steps, c, head.scales[c], x[group], total[group]);
+    return;
+  }
+  for (int g = 0; g < kSubGroups; g += kTogether) {
+    const int number = c * kSubGroups + g;
+    for (int group = 0; group < kGroups; ++group) {
+      vi sums[kTogether][A];
+      for (int k = 0; k < kTogether; ++k)
+        group_dots<F, A>(steps + (g + k) * kGroupSteps, number + k, x[group], starts, group * A,
+                         c * kSubSteps + (g + k) * kGroupSteps, sums[k]);
+      for (int a = 0; a < A; ++a) {
+        if constexpr (F::kPaired) {
+          total[group][a] = dot_s16(total[group][a], join_words(sums[0][a], sums[1][a]), head.scales[number / 2]);
+        } else if constexpr (F::kFolded) {
+          total[group][a] += sums[0][a];
+        } else {
+          total[group][a] += sums[0][a] * head.scales[number];
+        }
+      }
+    }
   }
 }
 
@@ -189,48 +252,44 @@ HK_INLINE void super_dots(const vi* steps, int g, vi scale, const ActivationSupe
 template <typename F, int A, int kGroups>
 HK_NOINLINE void super_stream(const Panel& panel, const MatmulArgs& args, const ActivationLayout& layout) {
   constexpr int kSubs = 256 / F::kSub, kSubSteps = F::kSub / 4;
-  constexpr int kGroupSteps = F::kFolded ? kSubSteps : F::kGroup / 4;
-  static_assert(kSubSteps == kGroupSteps || F::position(kGroupSteps) == kGroupSteps);
   const std::size_t blocks = args.cols / 256;
   const std::size_t second = args.n - A;  // groups may overlap
   vf sums[kGroups][R][A] = {};
   alignas(64) std::uint8_t ordered[kGroups * A][256];
   SuperUnit<F> packed;
+  BiasStarts<F, kGroups * A> starts;
   for (std::size_t block = 0; block < blocks; ++block) {
     const Prefetch prefetch(panel, args, block, blocks, F::kBytes);
     ActivationSupers x[2] = {{args, layout, 0, block}, {args, layout, second, block}};
-    if constexpr (F::kPairOrder) {
+    if constexpr (F::kReordered) {
       for (int i = 0; i < kGroups * A; ++i) {
         const std::uint8_t* codes = x[i / A].codes(i % A);
-        for (int k = 0; k < 256; k += 4 * W) store_i(ordered[i] + k, to_pair_order(load_i(codes + k)));
+        for (int k = 0; k < 256; k += 4 * W) store_i(ordered[i] + k, F::reorder(load_i(codes + k)));
       }
       for (int group = 0; group < kGroups; ++group) x[group].use_codes(ordered[group * A]);
     }
+    for (int i = 0; i < kGroups * A; ++i) starts.set(i, x[i / A].sums(i % A));
 #pragma GCC unroll 1
     for (int r = 0; r < R; ++r) {
       packed.load(panel.rows + r * W, block);
       const typename F::Head& head = packed.head;
       vi total[kGroups][A];
       for (int group = 0; group < kGroups; ++group) {
-        for (int a = 0; a < A; ++a) total[group][a] = F::kFolded ? bias_start<F>(x[group].sums(a), 0) : vi{};
+        for (int a = 0; a < A; ++a) total[group][a] = F::kFolded ? starts.start(group * A + a, 0) : vi{};
       }
 #pragma GCC unroll 1
       for (int c = 0; c < kSubs; ++c) {
         prefetch.rows(r * kSubs + c, R * kSubs);
         vi steps[kSubSteps];
         F::sub(packed.words, c, head, steps);
-        for (int g = 0; g < kSubSteps / kGroupSteps; ++g) {
-          const int number = c * (kSubSteps / kGroupSteps) + g;
-          const vi scale = F::kFolded ? vi{} : head.scales[number];
-          for (int group = 0; group < kGroups; ++group)
-            super_dots<F, A>(steps + g * kGroupSteps, number, scale, x[group], c * kSubSteps + g * kGroupSteps,
-                             total[group]);
-        }
+        sub_dots<F, A, kGroups>(steps, c, head, x, starts, total);
       }
       for (int group = 0; group < kGroups; ++group) {
-        for (int a = 0; a < A; ++a)
+        for (int a = 0; a < A; ++a) {
+          if constexpr (F::kHalves) total[group][a] += half_bias<F>(head, x[group].sums(a));
           sums[group][r][a] =
               super_end<F>(head, total[group][a], x[group].sums(a), x[group].scale(a), sums[group][r][a]);
+        }
       }
     }
   }
@@ -238,7 +297,7 @@ HK_NOINLINE void super_stream(const Panel& panel, const MatmulArgs& args, const 
 }
 
 /// A panel against many activations.
-template <typename F>
+template <typename F, int kMost>
 HK_NOINLINE void super_tiles(const Panel& panel, const MatmulArgs& args, const ActivationLayout& layout,
                              std::size_t first_activation, std::size_t n, SuperScratch<F>& scratch) {
   constexpr int kSubs = 256 / F::kSub, kSubSteps = F::kSub / 4;
@@ -255,13 +314,11 @@ HK_NOINLINE void super_tiles(const Panel& panel, const MatmulArgs& args, const A
         prefetch.rows(r * kSubs + c, R * kSubs);
         vi steps[kSubSteps];
         F::sub(packed.words, c, packed.head, steps);
-        if constexpr (F::kPairOrder) {
-          for (int u = 0; u < kSubSteps; u += 4) from_pair_order(steps + u);
-        }
-        for (int u = 0; u < kSubSteps; ++u) scratch.steps[c * kSubSteps + F::position(u)][r] = steps[u];
+        if constexpr (F::kReordered) F::restore(steps);
+        for (int u = 0; u < kSubSteps; ++u) scratch.steps[c * kSubSteps + u][r] = steps[u];
       }
     }
-    for_tiles<kMaxSingleA, kStreamedA>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+    for_tiles<kMaxSingleA, kMost>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
       super_tile<F, A>(scratch, args, layout, block, first_activation, i);
     });
   }
@@ -269,16 +326,16 @@ HK_NOINLINE void super_tiles(const Panel& panel, const MatmulArgs& args, const A
   for (std::size_t i = 0; i < n; ++i) store_results(panel, first_activation + i, scratch.sums.of[i]);
 }
 
-/// S: the unpacker for few activations, when another one than F is better there.
-template <typename F, typename S = F>
+/// S: the unpacker for few activations, when another one than F is better there; kMost: how many are few.
+template <typename F, typename S = F, int kMost = kStreamedA>
 void matmul_super(const MatmulArgs& args) {
   const ActivationLayout layout = activation_layout(ActivationFormat::kQ8x256, args.cols);
-  for_panels<kStreamedA, SuperScratch<F>>(
+  for_panels<kMost, SuperScratch<F>>(
       args,
       [&]<int A, int kGroups>(const Panel& panel)
           HK_LAMBDA_INLINE { super_stream<S, A, kGroups>(panel, args, layout); },
       [&](const Panel& panel, std::size_t first, std::size_t n, SuperScratch<F>& scratch)
-          HK_LAMBDA_INLINE { super_tiles<F>(panel, args, layout, first, n, scratch); });
+          HK_LAMBDA_INLINE { super_tiles<F, kMost>(panel, args, layout, first, n, scratch); });
 }
 
 }  // namespace

@@ -21,6 +21,8 @@ template <int kBytes>
 HK_INLINE vi straddle(vi low, vi high) {
   if constexpr (kBytes == 0) {
     return low;
+  } else if constexpr (kBytes == 2) {
+    return straddle_words(low, high);
   } else {
     return shr(low, 8 * kBytes) | (high << (32 - 8 * kBytes));
   }

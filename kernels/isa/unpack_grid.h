@@ -3,10 +3,11 @@
 // Part of the level sources (see vec.h and unpack_super.h). A codebook point has few different levels, so a whole point
 // is one 16-bit word (kernels/quant/codebooks.h) and 2 * W points are looked up at once. Even elements lie in the low
 // byte of a point and odd ones in the high byte, so that the same shift and mask brings neighbours out of two points:
-// with 16 elements as eight pairs, step u of these formats holds pairs u and u + 4 ("pair order", kPairOrder). Streams
+// with 16 elements as eight pairs, step u of these formats holds pairs u and u + 4 ("pair order"). Streams
 // bring the activations into that order, tiles bring the steps back. Layouts: QUANTS.md 4.16 to 4.23.
 #pragma once
 
+#include "kernels/isa/lookup.h"
 #include "kernels/isa/unpack_super.h"
 
 namespace hk::kernels {
@@ -64,8 +65,26 @@ struct GridHead : SuperHead<16, 0> {
   vi signs[8];               ///< sign bytes of every group of 32
 };
 
+/// Brings bytes from the order of elements into pair order: of 16 bytes as pairs, 0 4 1 5 2 6 3 7.
+HK_INLINE vi to_pair_order(vi bytes) {
+  alignas(16) static constexpr std::int8_t kPattern[16] = {0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15};
+  return permute16(bytes, kPattern);
+}
+/// Brings four steps back from it.
+HK_INLINE void from_pair_order(vi* s) {
+  const vi s0 = s[0], s1 = s[1], s2 = s[2], s3 = s[3];
+  s[0] = merge_bits(0xFFFF, s0, s1 << 16);
+  s[1] = merge_bits(0xFFFF, s2, s3 << 16);
+  s[2] = merge_bits(0xFFFF, shr(s0, 16), s1);
+  s[3] = merge_bits(0xFFFF, shr(s2, 16), s3);
+}
+
 struct GridFormat : SuperFormat {
-  static constexpr bool kPairOrder = true;
+  static constexpr bool kReordered = true;
+  static HK_INLINE vi reorder(vi codes) { return to_pair_order(codes); }
+  static HK_INLINE void restore(vi* steps) {
+    for (int u = 0; u < kSub / 4; u += 4) from_pair_order(steps + u);
+  }
   static constexpr int kBias = kGridBias;
   static constexpr int kSub = 32;
   static constexpr int kFirst = 2;

@@ -32,10 +32,12 @@ struct SuperFormat {
   static constexpr Edge kEdge = Edge::kNone;
   static constexpr bool kWide = false;
   static constexpr bool kFolded = false;
-  static constexpr bool kPairOrder = false;  ///< see unpack_grid.h
-  static constexpr int kMinGroup = 0;        ///< elements a minimum covers; 0: none
-  /// Which step of the kSub elements the u-th result of sub() is.
-  static constexpr int position(int u) { return u; }
+  static constexpr bool kPaired = false;  ///< scales are int16 pairs of neighbouring groups, whose sums fit int16
+  static constexpr bool kHalves = false;  ///< scales are int16 pairs for the halves of every lane (unpack_grid_vbmi.h)
+  /// Steps have their elements in another order: reorder() brings activations into it, restore() the steps of sub()
+  /// back.
+  static constexpr bool kReordered = false;
+  static constexpr int kMinGroup = 0;  ///< elements a minimum covers; 0: none
 };
 
 /// Bytes a and b of every lane as a pair of 16-bit words.
@@ -78,6 +80,7 @@ struct K4Format : SuperFormat {
     unpack_scales_k4(words + 1, scales, mins);
 #pragma GCC unroll 8
     for (int g = 0; g < 8; ++g) head.scales[g] = byte_of(scales[g / 4], g % 4);
+#pragma GCC unroll 4
     for (int j = 0; j < 4; ++j) head.mins[j] = byte_pair(mins[j / 2], j % 2);
   }
 };
@@ -85,8 +88,10 @@ struct K4Format : SuperFormat {
 struct Q4_K : K4Format {
   static constexpr int kBytes = 144, kWords = 36;
   static HK_INLINE void sub(const vi* words, int c, const Head&, vi* steps) {
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       const vi* packed = words + 4 + 8 * c + 4 * half;
+#pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) {
         steps[4 * half + j] = packed[j] & kLowNibbles;
         steps[8 + 4 * half + j] = shr(packed[j], 4) & kLowNibbles;
@@ -98,8 +103,10 @@ struct Q4_K : K4Format {
 struct Q5_K : K4Format {
   static constexpr int kBytes = 176, kWords = 44;
   static HK_INLINE void sub(const vi* words, int c, const Head&, vi* steps) {
+#pragma GCC unroll 2
     for (int half = 0; half < 2; ++half) {
       const vi *packed = words + 12 + 8 * c + 4 * half, *high = words + 4 + 4 * half;
+#pragma GCC unroll 4
       for (int j = 0; j < 4; ++j) {
         const vi bits = shr(high[j], 2 * c);
         steps[4 * half + j] = (packed[j] & kLowNibbles) | ((bits & 0x01010101) << 4);
@@ -123,10 +130,13 @@ struct Q6_K : SuperFormat {
     head.dmin = vf{};
   }
   static HK_INLINE void sub(const vi* words, int h, const Head&, vi* steps) {
+#pragma GCC unroll 2
     for (int q = 0; q < 2; ++q) {
       const vi* high = words + 32 + 8 * h + 4 * q;
+#pragma GCC unroll 2
       for (int k = 0; k < 2; ++k) {
         const vi* low = words + 16 * h + 8 * k + 4 * q;
+#pragma GCC unroll 4
         for (int j = 0; j < 4; ++j) {
           steps[8 * k + 4 * q + j] = (low[j] & kLowNibbles) | ((shr(high[j], 2 * k) & 0x03030303) << 4);
           steps[8 * (k + 2) + 4 * q + j] =
@@ -155,13 +165,39 @@ struct Q2_K : SuperFormat {
     head.dmin = -head.dmin;
   }
   static HK_INLINE void sub(const vi* words, int h, const Head& head, vi* steps) {
+#pragma GCC unroll 2
     for (int q = 0; q < 2; ++q) {
       const vi* packed = words + 4 + 8 * h + 4 * q;
+#pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
         const vi scale = head.scales[8 * h + 2 * k + q];
         // bytes stay below 256: no carry between the two bytes of a word
+#pragma GCC unroll 4
         for (int j = 0; j < 4; ++j) steps[8 * k + 4 * q + j] = mul_words(shr(packed[j], 2 * k) & 0x03030303, scale);
       }
+    }
+  }
+};
+
+/// For few activations: codes as they are, so that the products with the scales are not taken element by element.
+struct Q2_KStream : Q2_K {
+  static constexpr bool kFolded = false;
+  static constexpr bool kPaired = true;
+  static HK_INLINE void head(const vi* words, vi, Head& head) {
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) {
+      head.scales[j] = byte_pair(words[j / 2] & kLowNibbles, j % 2);
+      head.mins[j] = byte_pair(shr(words[j / 2], 4) & kLowNibbles, j % 2);
+    }
+    split_halves(words[20], &head.d, &head.dmin);
+    head.dmin = -head.dmin;
+  }
+  static HK_INLINE void sub(const vi* words, int h, const Head&, vi* steps) {
+    const vi* packed = words + 4 + 8 * h;
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) {
+#pragma GCC unroll 8
+      for (int j = 0; j < 8; ++j) steps[8 * k + j] = shr(packed[j], 2 * k) & 0x03030303;
     }
   }
 };
@@ -175,21 +211,22 @@ HK_INLINE void unpack_scales_k3(const vi* words, vi* scales) {
   scales[3] = (shr(b, 4) & kLowNibbles) | ((shr(c, 6) & 0x03030303) << 4);
 }
 
-/// For one activation: codes of three bits, scales beside them. Cheaper to unpack than Q3_K, dearer to multiply; the
+/// For few activations: codes of three bits, scales beside them. Cheaper to unpack than Q3_K, dearer to multiply; the
 /// integers come out the same.
 struct Q3_KStream : SuperFormat {
   static constexpr int kBytes = 110, kWords = 27;
   static constexpr Edge kEdge = Edge::kBack;
+  static constexpr bool kPaired = true;
   static constexpr int kBias = 4;
   static constexpr int kGroup = 16;
   static constexpr int kSub = 128;
-  using Head = SuperHead<16, 0>;
+  using Head = SuperHead<8, 0>;
   static HK_INLINE void head(const vi* words, vi edge, Head& head) {
     vi scales[4];
     unpack_scales_k3(words, scales);
     head.d = half_high(edge);
-#pragma GCC unroll 16
-    for (int g = 0; g < 16; ++g) head.scales[g] = byte_of(scales[g / 4], g % 4) - 32;
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) head.scales[j] = sub_words(byte_pair(scales[j / 2], j % 2), set_i(0x00200020));
     head.dmin = vf{};
   }
   static HK_INLINE void sub(const vi* words, int h, const Head&, vi* steps) {
@@ -197,7 +234,9 @@ struct Q3_KStream : SuperFormat {
     vi high[8];
 #pragma GCC unroll 8
     for (int j = 0; j < 8; ++j) high[j] = shr(words[j], 4 * h);
+#pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
+#pragma GCC unroll 8
       for (int j = 0; j < 8; ++j)
         steps[8 * k + j] = (shr(packed[j], 2 * k) & 0x03030303) | ((high[j] << 2 >> k) & 0x04040404);
     }
@@ -226,13 +265,16 @@ struct Q3_K : SuperFormat {
   /// With the code q = low + 4 h - 4 (h the high bit) and the scale s - 32 = 32 - t:
   /// -q (32 - t) = low t - 32 low + h (4 t - 128) - 4 t + 128, all modulo 256 in every byte.
   static HK_INLINE void sub(const vi* words, int h, const Head& head, vi* steps) {
+#pragma GCC unroll 2
     for (int q = 0; q < 2; ++q) {
       const vi *packed = words + 8 + 8 * h + 4 * q, *mask = words + 4 * q;
+#pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
         const vi t = head.scales[8 * h + 2 * k + q];
         const vi t4 = (t << 2) & 0x00FF00FF;
         const vi four_t = t4 | (t4 << 8);
         const vi set = sub_bytes(four_t, set_i(static_cast<std::int32_t>(0x80808080)));
+#pragma GCC unroll 4
         for (int j = 0; j < 4; ++j) {
           const vi low = shr(packed[j], 2 * k) & 0x03030303;
           const vi high = byte_mask(shr(mask[j], 4 * h + k) & 0x01010101);
@@ -285,7 +327,9 @@ struct TQ2_0 : TernaryFormat {
   }
   static HK_INLINE void sub(const vi* words, int h, const Head&, vi* steps) {
     const vi* packed = words + 8 * h;
+#pragma GCC unroll 4
     for (int k = 0; k < 4; ++k) {
+#pragma GCC unroll 8
       for (int j = 0; j < 8; ++j) steps[8 * k + j] = shr(packed[j], 2 * k) & 0x03030303;
     }
   }
@@ -302,23 +346,19 @@ struct TQ1_0 : TernaryFormat {
   /// Digits of four bytes, most significant first: the integer part of three times the fraction, of which the rest is
   /// the next fraction (QUANTS.md 4.24).
   template <int kDigits>
-  static HK_INLINE void digits(vi bytes, vi* steps) {
+  static HK_INLINE void digits(vi bytes, vi* steps, int distance) {
 #pragma GCC unroll 5
     for (int n = 0; n < kDigits; ++n) {
-      steps[n] = times_three_high(bytes);
+      steps[n * distance] = times_three_high(bytes);
       bytes = opaque(add_bytes(bytes, add_bytes(bytes, bytes)));  // else it becomes multiplications by 9, 27 and 81
     }
   }
-  /// sub() yields the digits of a byte one after the other; in the row they stand far apart.
-  static constexpr int position(int u) {
-    if (u >= 60) return u;
-    const int n = u % 5, j = u / 5;
-    return j < 8 ? 8 * n + j : 40 + 4 * n + (j - 8);
-  }
   static HK_INLINE void sub(const vi* words, int, const Head&, vi* steps) {
-#pragma GCC unroll 12
-    for (int j = 0; j < 12; ++j) digits<5>(words[j], steps + 5 * j);
-    digits<4>(words[12], steps + 60);
+#pragma GCC unroll 8
+    for (int j = 0; j < 8; ++j) digits<5>(words[j], steps + j, 8);
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; ++j) digits<5>(words[8 + j], steps + 40 + j, 4);
+    digits<4>(words[12], steps + 60, 1);
   }
 };
 

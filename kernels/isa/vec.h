@@ -71,6 +71,9 @@ HK_INLINE vi shr(vi v, int n) { return reinterpret_cast<vi>(reinterpret_cast<vu>
 HK_INLINE vf to_float(vi v) { return __builtin_convertvector(v, vf); }
 HK_INLINE vi add_bytes(vi a, vi b) { return reinterpret_cast<vi>(reinterpret_cast<vu8>(a) + reinterpret_cast<vu8>(b)); }
 HK_INLINE vi sub_bytes(vi a, vi b) { return reinterpret_cast<vi>(reinterpret_cast<vu8>(a) - reinterpret_cast<vu8>(b)); }
+HK_INLINE vi sub_words(vi a, vi b) {
+  return reinterpret_cast<vi>(reinterpret_cast<vi16>(a) - reinterpret_cast<vi16>(b));
+}
 HK_INLINE vi mul_words(vi a, vi b) {
   return reinterpret_cast<vi>(reinterpret_cast<vi16>(a) * reinterpret_cast<vi16>(b));
 }
@@ -92,6 +95,17 @@ HK_INLINE vi opaque(vi v) {
 }
 /// Bits of `yes` where the mask has ones, of `no` elsewhere.
 HK_INLINE vi merge_bits(std::int32_t mask, vi yes, vi no) { return (yes & mask) | (no & ~mask); }
+/// The low words of both, in every lane `low` below `high`. Compilers know a permutation for it, which takes longer.
+HK_INLINE vi join_words(vi low, vi high) { return merge_bits(0xFFFF, low, opaque(high << 16)); }
+/// The high word of `low` below the low word of `high`, in every lane.
+HK_INLINE vi straddle_words(vi low, vi high) {
+#if defined(HK_ISA_AVX512)
+  // the permutation that compilers would take is three operations on some CPUs
+  return (vi)_mm512_rol_epi32((__m512i)opaque(merge_bits(0xFFFF, high, low)), 16);
+#else
+  return shr(low, 16) | (high << 16);
+#endif
+}
 HK_INLINE vf max_f(vf a, vf b) { return select(a > b, a, b); }
 HK_INLINE vf min_f(vf a, vf b) { return select(a < b, a, b); }
 HK_INLINE vf abs_f(vf a) { return as_f(as_i(a) & 0x7FFFFFFF); }
@@ -173,29 +187,40 @@ HK_INLINE void transpose16(const At& at, vi* out) {
   out[3] = (vi)_mm512_unpackhi_epi64(a1, a3);
 }
 /// 4 * W bytes of each of W rows, transposed. Whole cache lines are taken at once: rows whose distance is a multiple of
-/// 4 KiB share an L1 set, and a line that is visited again later would be gone.
+/// 4 KiB share an L1 set, and a line that is visited again later would be gone. Two rows' halves of a line are joined
+/// by the load, which takes no shuffle: CPUs with a single shuffle port spend their time there.
 HK_INLINE void load_rows_wide(const std::uint8_t* const* rows, std::size_t offset, vi* out) {
-  __m512i a[16], b[16];
-  for (int r = 0; r < 16; ++r) a[r] = _mm512_loadu_si512(rows[r] + offset);
-  for (int r = 0; r < 16; r += 2) {
-    b[r] = _mm512_unpacklo_epi32(a[r], a[r + 1]);
-    b[r + 1] = _mm512_unpackhi_epi32(a[r], a[r + 1]);
+  const auto half_lines = [&](int r, int half) HK_LAMBDA_INLINE {
+    const auto at = [&](int row) HK_LAMBDA_INLINE {
+      return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[row] + offset + 32 * half));
+    };
+    return _mm512_inserti64x4(_mm512_castsi256_si512(at(r)), at(r + 4), 1);
+  };
+  // four vectors of rows: in every 128-bit part, dword j of four rows
+  const auto transpose4 = [](const __m512i* rows4, __m512i* out4) HK_LAMBDA_INLINE {
+    __m512i t[4];
+    for (int r = 0; r < 4; r += 2) {
+      t[r] = _mm512_unpacklo_epi32(rows4[r], rows4[r + 1]);
+      t[r + 1] = _mm512_unpackhi_epi32(rows4[r], rows4[r + 1]);
+    }
+    out4[0] = _mm512_unpacklo_epi64(t[0], t[2]);
+    out4[1] = _mm512_unpackhi_epi64(t[0], t[2]);
+    out4[2] = _mm512_unpacklo_epi64(t[1], t[3]);
+    out4[3] = _mm512_unpackhi_epi64(t[1], t[3]);
+  };
+  __m512i a[2][2][4];  // [half of the line][eight rows][vector], then [..][dword of 16 bytes]
+  for (int eight = 0; eight < 2; ++eight) {
+    for (int half = 0; half < 2; ++half) {
+      __m512i joined[4];
+      for (int r = 0; r < 4; ++r) joined[r] = half_lines(8 * eight + r, half);
+      transpose4(joined, a[half][eight]);
+    }
   }
-  for (int r = 0; r < 16; r += 4) {  // a[r + j]: dword j of every 128-bit part, rows r..r+3
-    a[r] = _mm512_unpacklo_epi64(b[r], b[r + 2]);
-    a[r + 1] = _mm512_unpackhi_epi64(b[r], b[r + 2]);
-    a[r + 2] = _mm512_unpacklo_epi64(b[r + 1], b[r + 3]);
-    a[r + 3] = _mm512_unpackhi_epi64(b[r + 1], b[r + 3]);
-  }
-  for (int j = 0; j < 4; ++j) {
-    const __m512i low01 = _mm512_shuffle_i32x4(a[j], a[4 + j], 0x44),
-                  high01 = _mm512_shuffle_i32x4(a[j], a[4 + j], 0xEE);
-    const __m512i low23 = _mm512_shuffle_i32x4(a[8 + j], a[12 + j], 0x44);
-    const __m512i high23 = _mm512_shuffle_i32x4(a[8 + j], a[12 + j], 0xEE);
-    out[j] = (vi)_mm512_shuffle_i32x4(low01, low23, 0x88);
-    out[4 + j] = (vi)_mm512_shuffle_i32x4(low01, low23, 0xDD);
-    out[8 + j] = (vi)_mm512_shuffle_i32x4(high01, high23, 0x88);
-    out[12 + j] = (vi)_mm512_shuffle_i32x4(high01, high23, 0xDD);
+  for (int half = 0; half < 2; ++half) {
+    for (int j = 0; j < 4; ++j) {
+      out[8 * half + j] = (vi)_mm512_shuffle_i32x4(a[half][0][j], a[half][1][j], 0x88);
+      out[8 * half + 4 + j] = (vi)_mm512_shuffle_i32x4(a[half][0][j], a[half][1][j], 0xDD);
+    }
   }
 }
 
@@ -388,78 +413,6 @@ HK_INLINE void transpose16(const At& at, vi* out) {
 }
 
 #endif
-
-// ---------------------------------------------------------------------------------------------------------------------
-// Lookups in tables of kEntries words: both 16-bit halves of every lane are an index and become the entry.
-
-#if defined(HK_ISA_AVX512)
-inline constexpr int kMaxPermuted = 1024;
-/// The entries of 64 * kBlocks words from `table` on, for indices whose higher bits are taken care of by the caller:
-/// one permutation looks 32 indices up in 64 words, and bit 6 + k of the index, `bits[k]`, chooses between the halves
-/// of 128 << k words. All vectors meet a part of the table together, so that it is loaded once.
-template <int kBlocks, int kLevels, int kCount>
-HK_INLINE void lookup_blocks(const std::uint16_t* table, const __m512i (&indices)[kCount],
-                             const __mmask32 (&bits)[kLevels][kCount], __m512i (&words)[kCount]) {
-  if constexpr (kBlocks == 1) {
-    const __m512i low = _mm512_load_si512(table), high = _mm512_load_si512(table + 32);
-    for (int i = 0; i < kCount; ++i) words[i] = _mm512_permutex2var_epi16(low, indices[i], high);
-  } else {
-    constexpr int kLevel = __builtin_ctz(kBlocks) - 1;
-    __m512i low[kCount], high[kCount];
-    lookup_blocks<kBlocks / 2>(table, indices, bits, low);
-    lookup_blocks<kBlocks / 2>(table + 32 * kBlocks, indices, bits, high);
-    for (int i = 0; i < kCount; ++i) words[i] = _mm512_mask_blend_epi16(bits[kLevel][i], low[i], high[i]);
-  }
-}
-template <int kEntries, int kVectors>
-HK_INLINE void lookup_ahead(const std::uint16_t* table, vi (&vectors)[kVectors]) {
-  if constexpr (kEntries <= kMaxPermuted) {
-    // masks for two vectors and three levels of choices fit into the mask registers; larger tables go in parts
-    constexpr int kPart = kEntries < 512 ? kEntries : 512, kLevels = __builtin_ctz(kPart) - 6;
-    constexpr int kCount = kEntries <= 512 ? 4 : 2;
-#pragma GCC unroll 1
-    for (int first = 0; first < kVectors; first += kCount) {
-      __m512i indices[kCount], words[kCount];
-      __mmask32 bits[kLevels][kCount];
-      for (int i = 0; i < kCount; ++i) {
-        indices[i] = (__m512i)vectors[first + i];
-        for (int k = 0; k < kLevels; ++k)
-          bits[k][i] = _mm512_test_epi16_mask(indices[i], _mm512_set1_epi16(static_cast<short>(64 << k)));
-      }
-      lookup_blocks<kPart / 64>(table, indices, bits, words);
-      __m512i number[kCount];
-      for (int i = 0; i < kCount; ++i) number[i] = _mm512_srli_epi16(indices[i], 9);
-#pragma GCC unroll 1
-      for (int part = 1; part < kEntries / kPart; ++part) {
-        __m512i found[kCount];
-        lookup_blocks<kPart / 64>(table + part * kPart, indices, bits, found);
-        for (int i = 0; i < kCount; ++i) {
-          const __mmask32 here = _mm512_cmpeq_epi16_mask(number[i], _mm512_set1_epi16(static_cast<short>(part)));
-          words[i] = _mm512_mask_blend_epi16(here, words[i], found[i]);
-        }
-      }
-      for (int i = 0; i < kCount; ++i) vectors[first + i] = (vi)words[i];
-    }
-  }
-}
-#else
-inline constexpr int kMaxPermuted = 0;
-template <int kEntries, int kVectors>
-HK_INLINE void lookup_ahead(const std::uint16_t*, vi (&)[kVectors]) {}
-#endif
-template <int kEntries>
-HK_INLINE vi lookup_words(const std::uint16_t* table, const vi& vector) {
-  if constexpr (kEntries <= kMaxPermuted) {
-    return vector;
-  } else {
-    typedef std::uint16_t word __attribute__((may_alias));
-    const word* index = reinterpret_cast<const word*>(&vector);
-    asm("" : "+r"(index) : "m"(vector));
-    vi16 found{};
-    for (int k = 0; k < 2 * W; ++k) found[k] = static_cast<std::int16_t>(table[index[k]]);
-    return reinterpret_cast<vi>(found);
-  }
-}
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Signed weights that use the whole int8 range (q8_0, iq4_*). VNNI wants an unsigned operand: there the weight is

@@ -28,6 +28,13 @@ extern const std::uint16_t kIQ1SPacked[2048];
 extern const std::uint16_t kIQ3XXSPacked[256];
 extern const std::uint16_t kIQ3SPacked[512];
 
+/// The low and the high bytes of these, for lookups of bytes.
+extern const std::uint8_t kIQ2XXSPlanes[2][256];
+extern const std::uint8_t kIQ2XSPlanes[2][512];
+extern const std::uint8_t kIQ2SPlanes[2][1024];
+extern const std::uint8_t kIQ3XXSPlanes[2][256];
+extern const std::uint8_t kIQ3SPlanes[2][512];
+
 /// 7-bit sign index to sign mask of 8 elements: bit 7 makes the number of set bits even.
 extern const std::uint8_t kSigns[128];
 
