@@ -19,9 +19,11 @@ namespace {
 std::unique_ptr<hk::engine::ModelReader> model;
 std::string prose;
 
-std::string repeated(const std::string& part) {
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+
+std::string repeated(const std::string& part, std::size_t bytes = kMiB) {
   std::string text;
-  while (text.size() < (std::size_t{1} << 20)) text += part;
+  while (text.size() < bytes) text += part;
   return text;
 }
 
@@ -73,6 +75,9 @@ int main(int argc, char** argv) {
                                      {"encode/almost_special", "<|im_"}}) {
       benchmark::RegisterBenchmark(name, [text = repeated(part)](benchmark::State& s) { encode(s, text); });
     }
+    // Four times the length, four times the time.
+    benchmark::RegisterBenchmark("encode/one_letter_4MiB",
+                                 [text = repeated("a", 4 * kMiB)](benchmark::State& s) { encode(s, text); });
     benchmark::RegisterBenchmark("decode/prose", decode);
     benchmark::RunSpecifiedBenchmarks();
   } catch (const std::exception& error) {
