@@ -22,6 +22,7 @@
 #include "cli/interrupt.h"
 #include "cli/kv_option.h"
 #include "cli/model_options.h"
+#include "cli/output_check.h"
 #include "cli/streams.h"
 #include "cli/text.h"
 #include "engine/runtime/topology.h"
@@ -182,6 +183,7 @@ void run(const Options& options) {
     if (file.info.context_length != 0) context = std::min(context, file.info.context_length);
   }
   const bool batch = options.batches.has_value();
+  if (options.profile.json) refuse_inputs(*options.profile.json, options.files);
   const auto tests = batch ? batch_tests(options, context) : speed_tests(options, context);
   std::size_t positions = 0;
   std::size_t sequences = 1;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "cli/commands.h"
+#include "cli/output_check.h"
 #include "cli/text.h"
 #include "engine/container/atomic_file.h"
 #include "engine/container/model_reader.h"
@@ -35,6 +36,7 @@ void run(const Options& options) {
   if (elements > std::numeric_limits<std::uint64_t>::max() / sizeof(float))
     throw Error(fmt::format("{}: tensor {:?} of shape {} is too large to decode", options.file, options.tensor,
                             tensor->shape_text()));
+  refuse_inputs(options.output, *reader);
   engine::AtomicFile file(options.output);
   const auto bytes = file.map(elements * sizeof(float));
   const std::span<float> values(reinterpret_cast<float*>(bytes.data()), elements);

@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/json_fields.h"
 #include "cli/model_options.h"
+#include "cli/output_check.h"
 #include "cli/profile/profile_options.h"
 #include "cli/sampling_options.h"
 #include "cli/streams.h"
@@ -110,6 +111,7 @@ void run(const Options& options) {
   const std::string text = prompt_text(options);
   const InterruptGuard guard;
   const RunningModel running = open_running_model(options.model);
+  if (options.profile.json) refuse_inputs(*options.profile.json, *running.reader);
   auto sampler = running.make_sampler(options.sampling.settings(*running.reader));
   engine::Session session(*running.model, running.sequence);
   PrefillProgress progress;

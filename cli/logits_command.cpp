@@ -22,6 +22,7 @@
 #include "cli/kv_option.h"
 #include "cli/logits_difference.h"
 #include "cli/model_options.h"
+#include "cli/output_check.h"
 #include "cli/progress.h"
 #include "engine/container/atomic_file.h"
 #include "engine/container/model_reader.h"
@@ -114,6 +115,11 @@ void run_logits(const Options& options) {
   engine::ThreadPool threads(options.threads ? *options.threads : default_threads(engine::read_topology()).threads,
                              [&numa](int worker) { engine::place_worker(numa, worker); });
   const std::shared_ptr<engine::ModelReader> reader = engine::open_model(options.file);
+  if (options.out) {
+    refuse_inputs(*options.out, *reader);
+    if (options.tokens.starts_with('@')) refuse_inputs(*options.out, std::vector{options.tokens.substr(1)});
+    if (options.against) refuse_inputs(*options.out, std::vector{*options.against});
+  }
   const auto model = models::open(reader, threads);
   for (const std::string& remark : model->info().remarks) fmt::print(stderr, "hk-run: {}: {}\n", options.file, remark);
 

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "cli/commands.h"
 #include "cli/streams.h"
+#include "cli/whole_numbers.h"
 #include "engine/container/mapping_guard.h"
 
 namespace {
@@ -57,6 +58,7 @@ void add_commands(CLI::App& app) {
   hk::cli::add_template_command(app);
   hk::cli::add_logits_command(app);
   hk::cli::add_hardware_command(app);
+  hk::cli::check_whole_numbers(app);
 }
 
 /// Two options are known everywhere by two letters behind one dash, which to the parser is one letter and its value.

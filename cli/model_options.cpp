@@ -21,6 +21,8 @@ namespace {
 
 // For a file that does not say what it was trained with.
 constexpr std::size_t kContextWhenUnknown = 4096;
+// Positions are numbered in 32 bits.
+constexpr std::size_t kMostContext = 0x7fffffff;
 
 }  // namespace
 
@@ -82,6 +84,10 @@ RunningModel open_running_model(const ModelOptions& options) {
   running.sequence.kv = parse_kv(options.kv);
   if (options.context && *options.context == 0)
     throw Error("--context: a context of 0 positions holds nothing; expected at least 1", ErrorKind::kUsage);
+  if (options.context.value_or(0) > kMostContext)
+    throw Error(fmt::format("--context: {} positions are more than any model has; at most {} are taken",
+                            *options.context, kMostContext),
+                ErrorKind::kUsage);
   running.kernels = &chosen_kernels();
   const engine::NumaPlan numa = options.load.place();
   int threads = 0;

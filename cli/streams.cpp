@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "cli/text.h"
 
 namespace hk::cli {
 namespace {
@@ -18,10 +19,14 @@ namespace {
 constexpr std::chrono::milliseconds kQuick{300};
 constexpr std::chrono::milliseconds kInterval{100};
 
-std::string read_all(std::FILE* file, std::string_view name) {
+std::string read_all(std::FILE* file, std::string_view name, std::size_t limit) {
   std::string text;
   char buffer[1 << 16];
-  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, file)) text.append(buffer, n);
+  while (const std::size_t n = std::fread(buffer, 1, sizeof buffer, file)) {
+    text.append(buffer, n);
+    if (text.size() > limit)
+      throw Error(fmt::format("{}: is longer than {}, the most that is read at once", name, bytes_text(limit)));
+  }
   if (std::ferror(file) != 0) throw Error(fmt::format("{}: cannot be read: {}", name, std::strerror(errno)));
   return text;
 }
@@ -47,15 +52,15 @@ void write_answer(std::string_view text) {
 
 void write_note(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
 
-std::string read_text(const std::string& path) {
-  if (path == "-") return read_all(stdin, "standard input");
+std::string read_text(const std::string& path, std::size_t limit) {
+  if (path == "-") return read_all(stdin, "standard input", limit);
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr) throw Error(fmt::format("{}: cannot be opened: {}", path, std::strerror(errno)));
   struct Close {
     std::FILE* file;
     ~Close() { std::fclose(file); }
   } close{file};
-  return read_all(file, path);
+  return read_all(file, path, limit);
 }
 
 void PrefillProgress::update(std::size_t done, std::size_t total) {

@@ -23,8 +23,10 @@ void write_answer(std::string_view text);
 /// One line on stderr.
 void write_note(std::string_view line);
 
-/// Content of a file, or of standard input for "-". Throws hk::Error.
-std::string read_text(const std::string& path);
+inline constexpr std::size_t kMostText = std::size_t{1} << 30;
+/// Content of a file, or of standard input for "-". Throws hk::Error, also when it is longer than `limit`: a device or
+/// a pipe may never end.
+std::string read_text(const std::string& path, std::size_t limit = kMostText);
 
 /// "reading the prompt: 512 of 2048 tokens" on a terminal, redrawn in place; nothing elsewhere or for what is quick.
 class PrefillProgress {

@@ -12,6 +12,8 @@
 namespace hk::cli {
 namespace {
 
+constexpr std::size_t kMostTemplate = std::size_t{16} << 20;
+
 std::string known_names() {
   std::string out;
   for (const auto name : tokenizer::builtin_template_names()) out.append(out.empty() ? "" : ", ").append(name);
@@ -31,7 +33,7 @@ void TemplateOptions::add_to(CLI::App& command) {
 }
 
 std::optional<tokenizer::ChatTemplate> TemplateOptions::chosen() const {
-  if (!file.empty()) return tokenizer::ChatTemplate::parse(read_text(file), file);
+  if (!file.empty()) return tokenizer::ChatTemplate::parse(read_text(file, kMostTemplate), file);
   if (name.empty()) return std::nullopt;
   // No name holds a brace, every template does.
   if (name.find('{') != std::string::npos) return tokenizer::ChatTemplate::parse(name, "of --chat-template");

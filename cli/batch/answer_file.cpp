@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "cli/batch/line_stream.h"
 #include "cli/batch/result_line.h"
+#include "cli/output_check.h"
 #include "cli/streams.h"
 #include "engine/container/atomic_file.h"
 
@@ -29,24 +30,10 @@ constexpr std::chrono::seconds kFullReminder{60};
 // Answers may be longer than requests: many samples with log-probabilities.
 constexpr std::size_t kLongestAnswer = std::size_t{1} << 30;
 
-bool look(const std::string& path, int standard, struct stat& status) {
-  return (path == "-" ? ::fstat(standard, &status) : ::stat(path.c_str(), &status)) == 0;
-}
-
 /// No space, now; there may be some later.
 bool is_full(int error) { return error == ENOSPC || error == EDQUOT || error == EFBIG; }
 
 }  // namespace
-
-void refuse_inputs(const std::string& out, const std::vector<std::string>& inputs) {
-  struct stat target {
-  }, input{};
-  if (!look(out, STDOUT_FILENO, target) || !S_ISREG(target.st_mode)) return;
-  for (const auto& path : inputs)
-    if (look(path, STDIN_FILENO, input) && input.st_dev == target.st_dev && input.st_ino == target.st_ino)
-      throw Error(fmt::format("{}: is read from and cannot be the file that is written", path == "-" ? out : path),
-                  ErrorKind::kUsage);
-}
 
 AnswerFile::AnswerFile(AnswerFileOptions options) : options_(std::move(options)) {
   open();

@@ -24,9 +24,6 @@ struct AnswerFileOptions {
   std::vector<std::string> inputs = {};  ///< files that must not be written to; "-": standard input
 };
 
-/// Throws hk::Error (usage) when `out` is the same regular file as one of `inputs`, whatever the names.
-void refuse_inputs(const std::string& out, const std::vector<std::string>& inputs);
-
 class AnswerFile {
  public:
   /// Opens and locks the file, and repairs its end. Throws hk::Error when it is in use, exists though it should not, or

@@ -27,7 +27,7 @@ std::string joined_parts(const Json& parts, const std::string& place) {
 }  // namespace
 
 std::string plain_messages(const Json& messages) {
-  if (!messages.is_array() || messages.empty()) refuse_field(messages, "messages", "a list of messages");
+  if (!messages.is_array() || messages.empty()) refuse_field(messages, "messages", "a list of at least one message");
   Json plain = Json::array();
   for (std::size_t i = 0; i < messages.size(); ++i) {
     const std::string place = fmt::format("messages[{}]", i);

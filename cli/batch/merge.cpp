@@ -18,6 +18,7 @@
 #include "cli/batch/line_stream.h"
 #include "cli/batch/request_reader.h"
 #include "cli/batch/result_line.h"
+#include "cli/output_check.h"
 #include "cli/streams.h"
 #include "engine/container/atomic_file.h"
 
@@ -67,7 +68,7 @@ class Merge {
     namespace fs = std::filesystem;
     std::error_code ignored;
     refuse_inputs(options_.out, options_.parts);
-    refuse_inputs(options_.out, {options_.input});
+    refuse_inputs(options_.out, std::vector{options_.input});
     if (fs::exists(options_.out, ignored) && !options_.force)
       throw Error(fmt::format("{}: exists; --force replaces it", options_.out));
     for (std::size_t i = 0; i < options_.parts.size(); ++i) index(static_cast<std::uint32_t>(i));

@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 #include "cli/chat/chat_json.h"
 #include "cli/chat/command_list.h"
+#include "cli/output_check.h"
 #include "cli/streams.h"
 #include "cli/text.h"
 #include "engine/container/atomic_file.h"
@@ -72,6 +73,7 @@ CommandOutcome save_chat(Repl& repl, std::string_view rest) {
   std::error_code problem;
   if (!replaces && fs::exists(path, problem))
     throw Error(fmt::format("{}: exists already; /save -f {} replaces it", path, path));
+  refuse_inputs(path, *repl.conversation().running().reader);
   const auto& branch = repl.conversation().state().branch();
   const std::string text = path.ends_with(".md") ? markdown_text(branch) : messages_text(branch);
   try {
