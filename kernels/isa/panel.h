@@ -86,6 +86,10 @@ class Prefetch {
 /// to the output once: output rows are often a multiple of 4 KiB apart and share a few sets of every cache. 64 KiB at
 /// 16 lanes; with 256, unpacking twice as often costs 2 % at 512.
 inline constexpr std::size_t kBatch = 512;
+/// Batches are shorter where so many activations would not stay in L2 from panel to panel: read from a last-level cache
+/// that others use too, 512 f32 rows of 4096 took 1.25 times as long as in four batches. Below kLeastBatch, unpacking
+/// would take longer than that.
+inline constexpr std::size_t kBatchBytes = std::size_t{5} << 18, kLeastBatch = 96;
 struct PanelSums {
   alignas(64) vf of[kBatch][R];
 };
@@ -193,7 +197,9 @@ HK_INLINE void for_panels(const MatmulArgs& args, const Stream& stream, const Ti
     if (args.n <= 8) return streams.template operator()<4, 2>();
   }
   Scratch scratch;
-  for_equal_runs(args.n, kBatch, [&](std::size_t first, std::size_t n) HK_LAMBDA_INLINE {
+  const std::size_t fitting = kBatchBytes / (args.activation_stride + 1);  // a row of no columns takes nothing
+  const std::size_t most = fitting > kBatch ? kBatch : fitting < kLeastBatch ? kLeastBatch : fitting;
+  for_equal_runs(args.n, most, [&](std::size_t first, std::size_t n) HK_LAMBDA_INLINE {
     for (std::size_t row = 0; row < args.rows; row += kPanel) tiles(make_panel(args, row), first, n, scratch);
   });
 }

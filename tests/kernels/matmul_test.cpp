@@ -150,7 +150,8 @@ TEST_P(Matmul, AgreesWithReferenceForAllShapes) {
   const std::size_t unit = block == 1 ? 1 : block;
   for (std::size_t rows = 1; rows <= 67; rows += rows < 34 ? 1 : 11) check(rows, unit * 3, 1 + rows % 5, random);
   for (std::size_t n = 1; n <= 33; n += n < 18 ? 1 : 5) check(19, unit, n, random);
-  check(3, unit, 515, random);  // more than one batch
+  check(3, unit, 515, random);   // more than one batch
+  check(1, 10240, 110, random);  // of long rows, fewer make one
   for (std::size_t cols = 1; cols <= 9; ++cols) check(5, unit * cols, 2, random);
   for (const std::size_t blocks : {17, 40}) check(33, (block == 1 ? 33 : 1) * unit * blocks, 3, random);
   check(0, unit, 2, random);
