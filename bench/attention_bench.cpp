@@ -140,7 +140,9 @@ void attend_block(const kernels::KernelTable& table, const Shape& shape, const K
     const std::uint8_t* keys = memory.keys(shape, layer, head, page);
     table.attend_page({keys, keys + shape.key_bytes(), shape.type, shape.head_size, shape.head_size, n, s.q_rows.data(),
                        s.first.data(), s.last.data(), 0.0F, nullptr, nullptr, s.page_max.data(), s.page_sum.data(),
-                       s.page_rows.data(), s.kernel.data()});
+                       s.page_rows.data(), s.kernel.data(),
+                       (page + 1) * kKvPage < position + rows ? memory.keys(shape, layer, head, page + 1) : nullptr,
+                       page != 0});
     for (std::size_t i = 0; i < n; ++i)
       table.attend_merge(&s.max[i], &s.sum[i], s.acc.data() + i * shape.head_size, s.page_max[i], s.page_sum[i],
                          s.page_rows[i], shape.head_size);

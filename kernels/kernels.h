@@ -66,6 +66,8 @@ struct AttendPageArgs {
   float* sum;                    ///< n results: sum of exp(score - max)
   float* const* acc;             ///< n pointers to value_size floats: sum of exp(score - max) * v
   void* scratch;                 ///< attend_scratch_bytes(type, head_size), 64-byte aligned
+  const void* next = nullptr;    ///< keys of the page that the caller visits next, or null: asked for in time
+  bool again = false;            ///< q, n, type and sizes are those of the last call with this scratch memory
 };
 
 /// Loops that reach a level's peak, for the roofline probe (engine/runtime/roofline.h). Not used to compute anything.

@@ -17,6 +17,8 @@ constexpr std::size_t kQueriesABlock = 32;
 // A context is split over the workers when there are fewer tasks than this for each of them: eight heads on two threads
 // would be even, but a core that is taken away would hold up an eighth of a long context.
 constexpr std::size_t kTasksAThread = 16;
+// Pages of a split context that a worker takes together, at most: each is asked for while the one before is worked on.
+constexpr std::size_t kPagesTogether = 8;
 // Partial results for each worker in a round, at least: rounds end with a wait for the slowest.
 constexpr std::size_t kPagesAThread = 8;
 
@@ -90,9 +92,10 @@ Attention::PageRange Attention::pages_of(const AttentionSpec& spec, const Block&
   return {first_visible(spec, position) / kKvPage, (position + block.rows - 1) / kKvPage + 1};
 }
 
-/// One kernel call: all queries of the block against one page. acc, max and sum have a place for each query.
-void Attention::attend(const AttentionSpec& spec, const Block& block, std::size_t kv_head, std::size_t page,
-                       const Rows& q, Scratch& s, float* acc, float* max, float* sum) const {
+/// One kernel call: all queries of the block against one page. acc, max and sum have a place for each query. `again`:
+/// the last call with this scratch memory was the same but for the page; `goes_on`: so is the next, with the next page.
+void Attention::attend(const AttentionSpec& spec, const Block& block, std::size_t kv_head, std::size_t page, bool again,
+                       bool goes_on, const Rows& q, Scratch& s, float* acc, float* max, float* sum) const {
   const std::size_t group = group_of(spec);
   const std::size_t base = page * kKvPage;
   for (std::size_t r = 0; r < block.rows; ++r) {
@@ -113,9 +116,12 @@ void Attention::attend(const AttentionSpec& spec, const Block& block, std::size_
     }
   }
   kernels::AttendPageArgs args;
-  args.k = std::as_const(*block.segment->sequence).keys(spec.kv_slot, kv_head, page);
-  args.v = std::as_const(*block.segment->sequence).values(spec.kv_slot, kv_head, page);
-  args.type = block.segment->sequence->kv_type();
+  const KvSequence& sequence = *block.segment->sequence;
+  args.k = sequence.keys(spec.kv_slot, kv_head, page);
+  args.v = sequence.values(spec.kv_slot, kv_head, page);
+  args.next = goes_on ? sequence.keys(spec.kv_slot, kv_head, page + 1) : nullptr;
+  args.again = again;
+  args.type = sequence.kv_type();
   args.head_size = spec.key_length;
   args.value_size = spec.value_length;
   args.n = block.rows * group;
@@ -197,7 +203,8 @@ void Attention::run(const AttentionSpec& spec, std::span<const Segment> segments
     start(spec, block, kv_head, s.max.data(), s.sum.data(), out);
     const PageRange pages = pages_of(spec, block);
     for (std::size_t page = pages.begin; page < pages.end; ++page) {
-      attend(spec, block, kv_head, page, q, s, s.acc.data(), s.page_max.data(), s.page_sum.data());
+      attend(spec, block, kv_head, page, page != pages.begin, page + 1 != pages.end, q, s, s.acc.data(),
+             s.page_max.data(), s.page_sum.data());
       merge(spec, block, kv_head, page, s.acc.data(), s.page_max.data(), s.page_sum.data(), s.max.data(), s.sum.data(),
             out);
     }
@@ -243,17 +250,23 @@ bool Attention::run_by_pages(const AttentionSpec& spec, const Rows& q, const Row
 /// Partial results of the tasks from `begin` on: each has max, sum and acc of `queries` queries.
 void Attention::attend_tasks(const AttentionSpec& spec, std::size_t begin, std::size_t end, std::size_t queries,
                              const Rows& q) {
-  pool_.run(end - begin, [&](std::size_t i, int worker) {
-    const std::size_t task = begin + i;
-    const auto after = std::upper_bound(first_task_.begin(), first_task_.end(), task);
-    const std::size_t b = static_cast<std::size_t>(after - first_task_.begin()) - 1;
-    const PageRange pages = pages_of(spec, blocks_[b]);
-    const std::size_t in_block = task - first_task_[b];
-    const std::size_t kv_head = in_block / (pages.end - pages.begin);
-    const std::size_t page = pages.begin + in_block % (pages.end - pages.begin);
-    float* partial = partials_.data() + i * queries * (spec.value_length + 2);
-    attend(spec, blocks_[b], kv_head, page, q, scratch_[static_cast<std::size_t>(worker)], partial + 2 * queries,
-           partial, partial + queries);
+  const std::size_t threads = static_cast<std::size_t>(pool_.threads());
+  const std::size_t together = std::clamp((end - begin) / (threads * kTasksAThread), std::size_t{1}, kPagesTogether);
+  pool_.run((end - begin + together - 1) / together, [&](std::size_t chunk, int worker) {
+    const std::size_t first = begin + chunk * together;
+    const std::size_t behind = std::min(end, first + together);
+    Scratch& s = scratch_[static_cast<std::size_t>(worker)];
+    for (std::size_t task = first; task < behind; ++task) {
+      const auto after = std::upper_bound(first_task_.begin(), first_task_.end(), task);
+      const std::size_t b = static_cast<std::size_t>(after - first_task_.begin()) - 1;
+      const PageRange pages = pages_of(spec, blocks_[b]);
+      const std::size_t in_block = task - first_task_[b];
+      const std::size_t kv_head = in_block / (pages.end - pages.begin);
+      const std::size_t page = pages.begin + in_block % (pages.end - pages.begin);
+      float* partial = partials_.data() + (task - begin) * queries * (spec.value_length + 2);
+      attend(spec, blocks_[b], kv_head, page, task != first && page != pages.begin,
+             task + 1 != behind && page + 1 != pages.end, q, s, partial + 2 * queries, partial, partial + queries);
+    }
   });
 }
 

@@ -68,8 +68,8 @@ class Attention {
 
   void take_partials();
   static PageRange pages_of(const AttentionSpec& spec, const Block& block);
-  void attend(const AttentionSpec& spec, const Block& block, std::size_t kv_head, std::size_t page, const Rows& q,
-              Scratch& scratch, float* acc, float* max, float* sum) const;
+  void attend(const AttentionSpec& spec, const Block& block, std::size_t kv_head, std::size_t page, bool again,
+              bool goes_on, const Rows& q, Scratch& scratch, float* acc, float* max, float* sum) const;
   void merge(const AttentionSpec& spec, const Block& block, std::size_t kv_head, std::size_t page, const float* acc,
              const float* page_max, const float* page_sum, float* max, float* sum, const Rows& out) const;
   void start(const AttentionSpec& spec, const Block& block, std::size_t kv_head, float* max, float* sum,

@@ -112,6 +112,8 @@ void attend_page(const AttendPageArgs& args) {
     chunk.max += i;
     chunk.sum += i;
     chunk.acc += i;
+    chunk.again = args.again && args.n <= kQueryChunk;
+    if (i + kQueryChunk < args.n) chunk.next = args.k;
     switch (args.type) {
       case KvType::kF32:
         attend_floats<KvType::kF32>(chunk);

@@ -21,15 +21,23 @@ inline constexpr int kTile = 4, kSums = 16;  // of 32; 16 positions are four vec
 inline constexpr int kTile = 2, kSums = 8;  // of 16
 #endif
 
-/// Scores of N queries against the G key groups from `group` on. `scores` is the first query's row of kKvPage.
+/// Vectors of keys or values that N queries meet together: as many as there are sums, but no more than a cache line of
+/// the 16-bit types. More streams of memory at a time were slower, also where one query leaves the arithmetic waiting.
+template <int N>
+inline constexpr int kVectors = power_below(kSums / N < 32 / W ? kSums / N : 32 / W);
+
+/// Scores of N queries against the G key groups from `group` on, `done` bytes into their span. `scores` is the first
+/// query's row of kKvPage.
 template <KvType kType, int N, int G>
-HK_INLINE void score_groups(const AttendPageArgs& args, const float* const* q, std::size_t group, float* scores) {
+HK_INLINE void score_groups(const AttendPageArgs& args, const float* const* q, std::size_t group, const Ahead& ahead,
+                            std::size_t done, float* scores) {
   vf sum[N][G][kParts] = {};
   const std::size_t span = args.head_size * kKeyGroup;
+  constexpr std::size_t kBytes = G * kKeyGroup * kv_element_bytes(kType);
   for (std::size_t d = 0; d < args.head_size; ++d) {
+    ahead.ask(done + d * kBytes, kBytes);
     vf k[G][kParts];
     for (int g = 0; g < G; ++g) {
-      ask_for<kType>(args.k, (group + G + g) * span + d * kKeyGroup);
       for (int part = 0; part < kParts; ++part)
         k[g][part] = load_kv<kType>(args.k, (group + g) * span + d * kKeyGroup + part * W);
     }
@@ -49,24 +57,31 @@ HK_INLINE void score_groups(const AttendPageArgs& args, const float* const* q, s
 }
 
 template <KvType kType, int N>
-void score_tile(const AttendPageArgs& args, std::size_t query, std::size_t from, std::size_t to, float* scores) {
-  constexpr int G = power_below(kSums / (N * kParts));
+void score_tile(const AttendPageArgs& args, std::size_t query, Part part, const Ahead& ahead, float* scores) {
+  constexpr int G = kVectors < N >> kParts ? kVectors<N> / kParts : 1;
   const float* const* q = args.q + query;
-  std::size_t group = from / kKeyGroup;
-  for (; group + G <= to / kKeyGroup; group += G) score_groups<kType, N, G>(args, q, group, scores);
-  for (; group < to / kKeyGroup; ++group) score_groups<kType, N, 1>(args, q, group, scores);
+  const std::size_t bytes = args.head_size * kKeyGroup * kv_element_bytes(kType);
+  const std::size_t last = round_up(part.end, kKeyGroup) / kKeyGroup;
+  std::size_t group = part.begin / kKeyGroup, done = 0;
+  for (; group + G <= last; group += G, done += G * bytes)
+    score_groups<kType, N, G>(args, q, group, ahead, done, scores);
+  for (; group < last; ++group, done += bytes) score_groups<kType, N, 1>(args, q, group, ahead, done, scores);
 }
 
-/// Sums over positions of weight * value, for N queries and C vectors of dimensions from `dim` on; of the last vector
-/// `count` lanes.
+/// Adds to `out` the weight * value of the positions of a part, for N queries and C vectors of dimensions from `dim`
+/// on; of the last vector `count` lanes.
 template <KvType kType, int N, int C>
-HK_INLINE void weigh_vectors(const AttendPageArgs& args, float* const* out, Seen seen, std::size_t dim, int count,
-                             const float* weights) {
-  vf acc[N][C] = {};
-  for (std::size_t j = seen.first; j < seen.last; ++j) {
+HK_INLINE void weigh_vectors(const AttendPageArgs& args, float* const* out, Part part, std::size_t dim, int count,
+                             const float* weights, const Ahead& ahead) {
+  vf acc[N][C];
+  for (int i = 0; i < N; ++i) {
+    for (int c = 0; c < C; ++c) acc[i][c] = part.first ? vf{} : load_some(out[i] + dim + c * W, c + 1 == C ? count : W);
+  }
+  constexpr std::size_t kBytes = C * W * kv_element_bytes(kType);
+  const std::size_t done = dim * (part.end - part.begin) * kv_element_bytes(kType);
+  for (std::size_t j = part.begin; j < part.end; ++j) {
+    ahead.ask(done + (j - part.begin) * kBytes, kBytes);
     vf v[C];
-    for (std::size_t ahead = 0; ahead < C * W; ahead += 64 / kv_element_bytes(kType))
-      ask_for<kType>(args.v, (j + kPositionsAhead) * args.value_size + dim + ahead);
     for (int c = 0; c < C; ++c) {
       const std::size_t index = j * args.value_size + dim + c * W;
       v[c] = c + 1 == C && count < W ? load_kv_first<kType>(args.v, index, count) : load_kv<kType>(args.v, index);
@@ -81,27 +96,16 @@ HK_INLINE void weigh_vectors(const AttendPageArgs& args, float* const* out, Seen
   }
 }
 
-/// `vectors` <= kStrip vectors of dimensions from `dim` on.
 template <KvType kType, int N>
-void weigh_tile(const AttendPageArgs& args, std::size_t query, std::size_t dim, int vectors, float* weights) {
+void weigh_tile(const AttendPageArgs& args, std::size_t query, Part part, const Ahead& ahead, const float* weights) {
   float* const* out = args.acc + query;
-  const Seen seen = seen_by(args, query, N);
-  constexpr int kMost = power_below(kSums / N);
-  for (; vectors > 0; vectors -= kMost, dim += kMost * W) {
-    // the last vector of all may be cut by the end of the value
-    const auto lanes = [&](int c) HK_LAMBDA_INLINE {
-      const std::size_t left = args.value_size - dim - static_cast<std::size_t>((c - 1) * W);
-      return left < W ? static_cast<int>(left) : W;
-    };
-    if (kMost >= 4 && vectors >= 4) {
-      weigh_vectors<kType, N, kMost >= 4 ? 4 : 1>(args, out, seen, dim, lanes(4), weights);
-    } else if (kMost >= 4 && vectors == 3) {
-      weigh_vectors<kType, N, kMost >= 4 ? 3 : 1>(args, out, seen, dim, lanes(3), weights);
-    } else if (kMost >= 2 && vectors >= 2) {
-      weigh_vectors<kType, N, kMost >= 2 ? 2 : 1>(args, out, seen, dim, lanes(2), weights);
-    } else {
-      weigh_vectors<kType, N, 1>(args, out, seen, dim, lanes(1), weights);
-    }
+  constexpr int C = kVectors<N>;
+  std::size_t dim = 0;
+  for (; dim + C * W <= args.value_size; dim += C * W)
+    weigh_vectors<kType, N, C>(args, out, part, dim, W, weights, ahead);
+  for (; dim < args.value_size; dim += W) {
+    const std::size_t left = args.value_size - dim;
+    weigh_vectors<kType, N, 1>(args, out, part, dim, left < W ? static_cast<int>(left) : W, weights, ahead);
   }
 }
 
@@ -109,16 +113,15 @@ void weigh_tile(const AttendPageArgs& args, std::size_t query, std::size_t dim, 
 template <KvType kType>
 void attend_floats(const AttendPageArgs& args) {
   auto* scores = static_cast<float*>(args.scratch);
-  weigh_positions<kTile>(args, scores,
-                         [&](auto tile, std::size_t i, std::size_t from, std::size_t to, float* rows)
-                             HK_LAMBDA_INLINE { score_tile<kType, tile.kValue>(args, i, from, to, rows); });
-  const int vectors = static_cast<int>((args.value_size + W - 1) / W);
-  for (int at = 0; at < vectors; at += kStrip) {
-    const int some = vectors - at < kStrip ? vectors - at : kStrip;
-    for_tiles<kTile>(args.n, [&](auto tile, std::size_t i) HK_LAMBDA_INLINE {
-      weigh_tile<kType, tile.kValue>(args, i, static_cast<std::size_t>(at * W), some, scores + i * kKvPage);
-    });
-  }
+  const auto span_bytes = [](std::size_t size) HK_LAMBDA_INLINE { return kSpan * size * kv_element_bytes(kType); };
+  weigh_positions<kTile>(args, span_bytes(args.head_size), scores,
+                         [&](auto tile, std::size_t i, Part part, float* rows, const Ahead& ahead)
+                             HK_LAMBDA_INLINE { score_tile<kType, tile.kValue>(args, i, part, ahead, rows); });
+  clear_unseeing(args);
+  for_spans<kTile>(args, args.v, span_bytes(args.value_size), args.next,
+                   [&](auto tile, std::size_t i, Part part, const Ahead& ahead) HK_LAMBDA_INLINE {
+                     weigh_tile<kType, tile.kValue>(args, i, part, ahead, scores + i * kKvPage);
+                   });
 }
 
 }  // namespace

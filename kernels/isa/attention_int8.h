@@ -13,16 +13,17 @@
 namespace hk::kernels {
 namespace {
 
-// Queries that share a vector of codes, and integer sums in registers at a time: scores hold as many float sums beside
-// them, values have a sum for each digit.
+// Queries that share a vector of codes, and integer sums in registers at a time. They meet a cache line of codes, which
+// is one key group or 16 dimensions of four positions: scores hold as many float sums beside the integers, values have
+// a sum for each digit.
 #if defined(HK_ISA_AVX512)
-inline constexpr int kCodeTile = 4, kCodeSums = 8, kDigitSums = 16;
+inline constexpr int kCodeTile = 8, kDigitSums = 16;
 #elif defined(HK_ISA_AVX2)
-inline constexpr int kCodeTile = 2, kCodeSums = 4, kDigitSums = 8;
+inline constexpr int kCodeTile = 2, kDigitSums = 8;
 #elif defined(HK_ISA_NEON)
-inline constexpr int kCodeTile = 2, kCodeSums = 8, kDigitSums = 16;
+inline constexpr int kCodeTile = 2, kDigitSums = 16;
 #else
-inline constexpr int kCodeTile = 1, kCodeSums = 4, kDigitSums = 4;
+inline constexpr int kCodeTile = 1, kDigitSums = 4;
 #endif
 
 inline constexpr int kDigitBits = 7;
@@ -70,63 +71,52 @@ HK_INLINE void quantize_query(const AttendPageArgs& args, const CodeScratch& s, 
   }
 }
 
-/// Scores of N queries against the G key groups from `group` on.
-template <int N, int G>
-HK_INLINE void score_code_groups(const AttendPageArgs& args, const CodeScratch& s, std::size_t query, std::size_t group,
-                                 float* scores) {
-  const std::size_t stride = key_group_bytes(args.head_size), code_bytes = key_code_bytes(args.head_size);
-  const auto* page = static_cast<const std::uint8_t*>(args.k) + group * stride;
+/// Scores of N queries against a key group, `done` bytes into its span.
+template <int N>
+HK_INLINE void score_code_group(const AttendPageArgs& args, const CodeScratch& s, std::size_t query, std::size_t group,
+                                const Ahead& ahead, std::size_t done, float* scores) {
+  const auto* keys = static_cast<const std::uint8_t*>(args.k) + group * key_group_bytes(args.head_size);
+  const std::uint8_t* key_scales = keys + key_code_bytes(args.head_size);
   const std::int8_t* q = s.codes + query * s.blocks * kKeyBlock;
   const float* q_scales = s.scales + query * s.blocks;
   const std::int32_t* starts = s.starts + query * s.blocks;
   const std::size_t steps = (args.head_size + kDotBytes - 1) / kDotBytes;
-  constexpr std::size_t kSteps = kKeyBlock / kDotBytes;
-  vf sum[N][G][kParts] = {};
+  constexpr std::size_t kSteps = kKeyBlock / kDotBytes, kBytes = kKeyGroup * kDotBytes;
+  vf sum[N][kParts] = {};
   for (std::size_t b = 0; b < s.blocks; ++b) {
-    vi dots[N][G][kParts];
+    vi dots[N][kParts];
     for (int i = 0; i < N; ++i) {
-      for (int g = 0; g < G; ++g) {
-        for (int part = 0; part < kParts; ++part) dots[i][g][part] = set_i(starts[i * s.blocks + b]);
-      }
+      for (int part = 0; part < kParts; ++part) dots[i][part] = set_i(starts[i * s.blocks + b]);
     }
     const std::size_t end = steps < (b + 1) * kSteps ? steps : (b + 1) * kSteps;
     for (std::size_t step = b * kSteps; step < end; ++step) {
-      vi k[G][kParts];
-      for (int g = 0; g < G; ++g) {
-        __builtin_prefetch(page + (G + g) * stride + step * kKeyGroup * kDotBytes);
-        for (int part = 0; part < kParts; ++part)
-          k[g][part] = wide(load_i(page + g * stride + (step * kKeyGroup + part * W) * kDotBytes));
-      }
+      ahead.ask(done + step * kBytes, kBytes);
+      vi k[kParts];
+      for (int part = 0; part < kParts; ++part) k[part] = wide(load_i(keys + step * kBytes + part * W * kDotBytes));
       for (int i = 0; i < N; ++i) {
         const vi x = set_i(load32(q + i * s.blocks * kKeyBlock + step * kDotBytes));
-        for (int g = 0; g < G; ++g) {
-          for (int part = 0; part < kParts; ++part) dots[i][g][part] = dot_wide(dots[i][g][part], k[g][part], x);
-        }
+        for (int part = 0; part < kParts; ++part) dots[i][part] = dot_wide(dots[i][part], k[part], x);
       }
     }
-    for (int g = 0; g < G; ++g) {
-      for (int part = 0; part < kParts; ++part) {
-        const vf scale = load_bf16(page + g * stride + code_bytes + (b * kKeyGroup + part * W) * 2);
-        for (int i = 0; i < N; ++i)
-          sum[i][g][part] = fma(to_float(dots[i][g][part]), scale * q_scales[i * s.blocks + b], sum[i][g][part]);
-      }
+    for (int part = 0; part < kParts; ++part) {
+      const vf scale = load_bf16(key_scales + (b * kKeyGroup + part * W) * 2);
+      for (int i = 0; i < N; ++i)
+        sum[i][part] = fma(to_float(dots[i][part]), scale * q_scales[i * s.blocks + b], sum[i][part]);
     }
   }
   for (int i = 0; i < N; ++i) {
-    for (int g = 0; g < G; ++g) {
-      for (int part = 0; part < kParts; ++part)
-        store_f(scores + i * kKvPage + (group + g) * kKeyGroup + part * W, sum[i][g][part]);
-    }
+    for (int part = 0; part < kParts; ++part)
+      store_f(scores + i * kKvPage + group * kKeyGroup + part * W, sum[i][part]);
   }
 }
 
 template <int N>
-void score_code_tile(const AttendPageArgs& args, const CodeScratch& s, std::size_t query, std::size_t from,
-                     std::size_t to, float* scores) {
-  constexpr int G = power_below(kCodeSums / (N * kParts));
-  std::size_t group = from / kKeyGroup;
-  for (; group + G <= to / kKeyGroup; group += G) score_code_groups<N, G>(args, s, query, group, scores);
-  for (; group < to / kKeyGroup; ++group) score_code_groups<N, 1>(args, s, query, group, scores);
+void score_code_tile(const AttendPageArgs& args, const CodeScratch& s, std::size_t query, Part part, const Ahead& ahead,
+                     float* scores) {
+  const std::size_t last = round_up(part.end, kKeyGroup) / kKeyGroup;
+  std::size_t done = 0;
+  for (std::size_t group = part.begin / kKeyGroup; group < last; ++group, done += key_group_bytes(args.head_size))
+    score_code_group<N>(args, s, query, group, ahead, done, scores);
 }
 
 /// Weights of the positions from..to, multiplied by the scales of values, as digits; zeros in the rest of their quads.
@@ -161,18 +151,19 @@ HK_INLINE vi load_codes_first(const std::uint8_t* p, int count) {
   return as_i(load_first(reinterpret_cast<const float*>(p), count));
 }
 
-/// Sums over positions of weight * value, for N queries and C vectors of dimensions; of the last vector `count` lanes.
+/// Adds to the integers in `acc` the weight * value of the positions begin..end, for N queries and C vectors of
+/// dimensions; of the last vector `count` lanes. Begins with 0 when `first`, ends with floats when `last`.
 template <int N, int C>
-HK_INLINE void weigh_codes(const AttendPageArgs& args, const CodeScratch& s, std::size_t query, Seen seen,
-                           std::size_t dim, int count) {
+HK_INLINE void weigh_codes(const AttendPageArgs& args, const CodeScratch& s, std::size_t query, Part part,
+                           std::size_t dim, int count, const Ahead& ahead) {
   vi upper[N][C] = {}, lower[N][C] = {};
   const std::int8_t* digits = s.digits + query * 2 * kKvPage;
-  for (std::size_t j = seen.first / kDotBytes * kDotBytes; j < seen.last; j += kDotBytes) {
+  for (std::size_t j = part.begin; j < part.end; j += kDotBytes) {
     const std::uint8_t* codes = static_cast<const std::uint8_t*>(args.v) + j * args.value_size + dim * kDotBytes;
+    ahead.ask((j - part.begin) * args.value_size + dim * kDotBytes, C * W * kDotBytes);
     vi v[C];
     for (int c = 0; c < C; ++c) {
       const std::uint8_t* p = codes + static_cast<std::size_t>(c * W) * kDotBytes;
-      __builtin_prefetch(p + kPositionsAhead * args.value_size);
       v[c] = c + 1 == C && count < W ? load_codes_first(p, count) : load_i(p);
     }
     for (int i = 0; i < N; ++i) {
@@ -186,32 +177,36 @@ HK_INLINE void weigh_codes(const AttendPageArgs& args, const CodeScratch& s, std
   }
   for (int i = 0; i < N; ++i) {
     for (int c = 0; c < C; ++c) {
-      // at most 256 * 16383 * 127: a whole number of 30 bits
-      const vf total = to_float((upper[i][c] << kDigitBits) + lower[i][c]);
-      store_some(args.acc[query + static_cast<std::size_t>(i)] + dim + c * W,
-                 total * s.steps[query + static_cast<std::size_t>(i)], c + 1 == C ? count : W);
+      const int lanes = c + 1 == C ? count : W;
+      float* acc = args.acc[query + static_cast<std::size_t>(i)] + dim + c * W;
+      // of a page at most 256 * 16383 * 127: a whole number of 30 bits
+      vi total = (upper[i][c] << kDigitBits) + lower[i][c];
+      if (!part.first) total = total + as_i(load_some(acc, lanes));
+      store_some(acc, part.last ? to_float(total) * s.steps[query + static_cast<std::size_t>(i)] : as_f(total), lanes);
     }
   }
 }
 
 template <int N>
-void weigh_code_tile(const AttendPageArgs& args, const CodeScratch& s, std::size_t query, std::size_t dim,
-                     std::size_t end) {
-  const Seen seen = seen_by(args, query, N);
-  constexpr int C = power_below(kDigitSums / (2 * N));
-  for (; dim + C * W <= end; dim += C * W) weigh_codes<N, C>(args, s, query, seen, dim, W);
-  for (; dim + W <= end; dim += W) weigh_codes<N, 1>(args, s, query, seen, dim, W);
-  if (dim < end) weigh_codes<N, 1>(args, s, query, seen, dim, static_cast<int>(end - dim));
+void weigh_code_tile(const AttendPageArgs& args, const CodeScratch& s, std::size_t query, Part part, std::size_t dim,
+                     std::size_t end, const Ahead& ahead) {
+  constexpr int C = power_below(kDigitSums / (2 * N) < 16 / W ? kDigitSums / (2 * N) : 16 / W);
+  for (; dim + C * W <= end; dim += C * W) weigh_codes<N, C>(args, s, query, part, dim, W, ahead);
+  for (; dim + W <= end; dim += W) weigh_codes<N, 1>(args, s, query, part, dim, W, ahead);
+  if (dim < end) weigh_codes<N, 1>(args, s, query, part, dim, static_cast<int>(end - dim), ahead);
 }
 
 /// The queries of one chunk; `args` holds nothing else.
 void attend_codes(const AttendPageArgs& args) {
   auto* scores = static_cast<float*>(args.scratch);
   const CodeScratch s = code_scratch(args);
-  for (std::size_t i = 0; i < args.n; ++i) quantize_query(args, s, i);
-  weigh_positions<kCodeTile>(args, scores,
-                             [&](auto tile, std::size_t i, std::size_t from, std::size_t to, float* rows)
-                                 HK_LAMBDA_INLINE { score_code_tile<tile.kValue>(args, s, i, from, to, rows); });
+  if (!args.again) {
+    for (std::size_t i = 0; i < args.n; ++i) quantize_query(args, s, i);
+  }
+  weigh_positions<kCodeTile>(args, kSpan / kKeyGroup * key_group_bytes(args.head_size), scores,
+                             [&](auto tile, std::size_t i, Part part, float* rows, const Ahead& ahead)
+                                 HK_LAMBDA_INLINE { score_code_tile<tile.kValue>(args, s, i, part, ahead, rows); });
+  clear_unseeing(args);
   for (std::size_t block = 0; block * kValueBlock < args.value_size; ++block) {
     const std::size_t dim = block * kValueBlock;
     const std::size_t end = args.value_size < dim + kValueBlock ? args.value_size : dim + kValueBlock;
@@ -219,8 +214,13 @@ void attend_codes(const AttendPageArgs& args) {
       const Seen seen = seen_by(args, i, tile.kValue);
       for (std::size_t query = i; query < i + tile.kValue; ++query)
         split_weights(args, s, query, block, seen, scores + query * kKvPage);
-      weigh_code_tile<tile.kValue>(args, s, i, dim, end);
     });
+    const void* next = end == args.value_size ? args.next : static_cast<const std::uint8_t*>(args.v) + end * kDotBytes;
+    for_spans<kCodeTile>(args, args.v, kSpan * args.value_size, next,
+                         [&](auto tile, std::size_t i, Part part, const Ahead& ahead) HK_LAMBDA_INLINE {
+                           part.begin = part.begin / kDotBytes * kDotBytes;
+                           weigh_code_tile<tile.kValue>(args, s, i, part, dim, end, ahead);
+                         });
   }
 }
 

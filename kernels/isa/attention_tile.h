@@ -15,15 +15,22 @@ namespace {
 
 inline constexpr int kParts = static_cast<int>(kKeyGroup) / W;  // vectors for 16 positions
 inline constexpr float kNothing = -__builtin_inff();
-/// Positions whose keys meet all queries of a chunk together: at 128 dimensions of two bytes 16 KiB, half an L1 cache.
+/// Positions whose keys, and then values, meet all queries of a chunk together: at 128 dimensions of two bytes 16 KiB,
+/// half an L1 cache.
 inline constexpr std::size_t kSpan = 64;
-/// Neighbouring vectors of dimensions that meet them together: of a page, at most 32 KiB.
-inline constexpr int kStrip = 4;
 
-/// Values are asked for this many positions before they are needed: some 4 KiB of a strip, what arrives in the time
-/// that memory takes to answer. Keys are asked for a tile of groups ahead, 4 to 16 KiB. The hardware's own prefetching
-/// starts anew every 4 KiB, which 16 keys of 128 dimensions fill: alone it reaches half the speed.
-inline constexpr std::size_t kPositionsAhead = 32;
+/// What will be visited next: while a span of positions meets the queries, the next span is asked for, a line at a time
+/// between the arithmetic, so that reading and multiplying go on at the same time and memory is visited in its order.
+/// The hardware's own prefetching starts anew every 4 KiB, which 16 keys of 128 dimensions fill: alone it reaches half
+/// the speed. Asking goes to L2, a span ahead: there are far fewer places for lines on their way to L1.
+struct Ahead {
+  const std::uint8_t* at;
+  int shift;  ///< tiles of queries, as a power of 2: each asks for its share
+  /// The bytes of the present span from `offset` on are being visited. What is asked for need not exist.
+  HK_INLINE void ask(std::size_t offset, std::size_t bytes) const {
+    for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(at + ((offset + line) >> shift), 0, 2);
+  }
+};
 
 template <int N>
 struct Count {
@@ -50,8 +57,8 @@ HK_INLINE void for_tiles(std::size_t n, const Body& body) {
   for (; i < n; ++i) body(Count<1>{}, i);
 }
 
-/// The largest of 1, 2 and 4 that is not above `most`, and at least 1.
-constexpr int power_below(int most) { return most >= 4 ? 4 : most >= 2 ? 2 : 1; }
+/// The largest of 1, 2, 4 and 8 that is not above `most`, and at least 1.
+constexpr int power_below(int most) { return most >= 8 ? 8 : most >= 4 ? 4 : most >= 2 ? 2 : 1; }
 
 /// Positions that some query of a tile sees.
 struct Seen {
@@ -127,18 +134,53 @@ HK_INLINE void exponentials(const AttendPageArgs& args, std::size_t query, Seen 
   args.sum[query] = fold_sum(sum);
 }
 
-/// Scores of a chunk's queries over the page, then their exponentials. score(Count<N>, query, from, to, row) fills
-/// positions from..to (multiples of 16) of N rows of kKvPage.
-template <int kLargest, typename Score>
-HK_INLINE void weigh_positions(const AttendPageArgs& args, float* scores, const Score& score) {
-  for (std::size_t from = 0; from < kKvPage; from += kSpan) {
+/// The positions of a span that some query of a tile sees, and whether they are the tile's first and last ones.
+struct Part {
+  std::size_t begin, end;
+  bool first, last;
+};
+
+/// Calls visit(Count<N>, query, part, ahead) for each span of positions and each tile of queries that sees some of it.
+/// A span has `span_bytes` from `base` on; `next` is what is visited behind the last one.
+template <int kLargest, typename Visit>
+HK_INLINE void for_spans(const AttendPageArgs& args, const void* base, std::size_t span_bytes, const void* next,
+                         const Visit& visit) {
+  const Seen all = seen_by(args, 0, static_cast<int>(args.n));
+  int shift = 0;
+  while (args.n > static_cast<std::size_t>(kLargest) << shift) ++shift;
+  for (std::size_t from = all.first / kSpan * kSpan; from < all.last; from += kSpan) {
+    const auto* here = static_cast<const std::uint8_t*>(base) + from / kSpan * span_bytes;
+    const auto* behind = from + kSpan < all.last ? here + span_bytes : static_cast<const std::uint8_t*>(next);
     for_tiles<kLargest>(args.n, [&](auto tile, std::size_t i) HK_LAMBDA_INLINE {
       const Seen seen = seen_by(args, i, tile.kValue);
-      const std::size_t begin = seen.group_begin() > from ? seen.group_begin() : from;
-      const std::size_t end = seen.group_end() < from + kSpan ? seen.group_end() : from + kSpan;
-      if (begin < end) score(tile, i, begin, end, scores + i * kKvPage);
+      Part part{seen.first, seen.last, true, true};
+      if (part.begin < from) part.begin = from, part.first = false;
+      if (part.end > from + kSpan) part.end = from + kSpan, part.last = false;
+      if (part.begin >= part.end) return;
+      // with nothing to ask for: the first line of the span, which is there
+      const Ahead ahead =
+          behind == nullptr ? Ahead{here, 63} : Ahead{behind + (i / kLargest * span_bytes >> shift), shift};
+      visit(tile, i, part, ahead);
     });
   }
+}
+
+/// Zeros as sums of queries that see nothing: no part may visit them.
+HK_INLINE void clear_unseeing(const AttendPageArgs& args) {
+  for (std::size_t i = 0; i < args.n; ++i) {
+    if (args.first[i] < args.last[i]) continue;
+    for_lanes(args.value_size,
+              [&](std::size_t d, int count) HK_LAMBDA_INLINE { store_some(args.acc[i] + d, vf{}, count); });
+  }
+}
+
+/// Scores of a chunk's queries over the page, then their exponentials. score(Count<N>, query, part, row, ahead) fills
+/// the key groups of a part, for N rows of kKvPage.
+template <int kLargest, typename Score>
+HK_INLINE void weigh_positions(const AttendPageArgs& args, std::size_t span_bytes, float* scores, const Score& score) {
+  for_spans<kLargest>(args, args.k, span_bytes, args.v,
+                      [&](auto tile, std::size_t i, Part part, const Ahead& ahead)
+                          HK_LAMBDA_INLINE { score(tile, i, part, scores + i * kKvPage, ahead); });
   for_tiles<kLargest>(args.n, [&](auto tile, std::size_t i) HK_LAMBDA_INLINE {
     const Seen seen = seen_by(args, i, tile.kValue);
     for (std::size_t query = i; query < i + tile.kValue; ++query)

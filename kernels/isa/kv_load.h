@@ -22,12 +22,6 @@ HK_INLINE vf load_kv(const void* base, std::size_t index) {
   }
 }
 
-/// Asks for the cache line of an element, which need not exist.
-template <KvType kType>
-HK_INLINE void ask_for(const void* base, std::size_t index) {
-  __builtin_prefetch(static_cast<const std::uint8_t*>(base) + index * kv_element_bytes(kType));
-}
-
 /// The `count` < W values at `index`, zeros behind them.
 template <KvType kType>
 HK_INLINE vf load_kv_first(const void* base, std::size_t index, int count) {

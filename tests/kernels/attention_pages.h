@@ -76,6 +76,24 @@ struct Results {
   std::vector<std::vector<float>> acc;
 };
 
+/// What a call says of the scratch memory and of the page behind it changes no bit.
+inline void expect_same_again(const kernels::KernelTable& table, kernels::AttendPageArgs args, const void* next) {
+  std::vector<float> max(args.n), sum(args.n), values(args.n * args.value_size);
+  std::vector<float*> acc(args.n);
+  for (std::size_t i = 0; i < args.n; ++i) acc[i] = values.data() + i * args.value_size;
+  const kernels::AttendPageArgs before = args;
+  args.again = true;
+  args.next = next;
+  args.max = max.data();
+  args.sum = sum.data();
+  args.acc = acc.data();
+  table.attend_page(args);
+  EXPECT_EQ(std::memcmp(args.max, before.max, args.n * sizeof(float)), 0);
+  EXPECT_EQ(std::memcmp(args.sum, before.sum, args.n * sizeof(float)), 0);
+  for (std::size_t i = 0; i < args.n; ++i)
+    EXPECT_EQ(std::memcmp(args.acc[i], before.acc[i], args.value_size * sizeof(float)), 0) << "query " << i;
+}
+
 /// Lets a level attend to all pages with the queries together, and merges.
 inline Results attend(const kernels::KernelTable& table, const StoredHead& head, const std::vector<Query>& queries,
                       float softcap, bool slopes) {
@@ -104,10 +122,24 @@ inline Results attend(const kernels::KernelTable& table, const StoredHead& head,
       distance[i] = static_cast<std::int32_t>(base) - static_cast<std::int32_t>(queries[i].to) + 1;
     }
     std::memset(scratch.data(), 0xFF, scratch.size());  // NaN: nothing is expected in there
-    table.attend_page({head.k[page].data(), head.v[page].data(), head.type, head.head_size, head.value_size, n,
-                       q.data(), first.data(), last.data(), softcap, slopes ? slope.data() : nullptr,
-                       slopes ? distance.data() : nullptr, page_max.data(), page_sum.data(), acc.data(),
-                       scratch.data()});
+    kernels::AttendPageArgs args{head.k[page].data(),
+                                 head.v[page].data(),
+                                 head.type,
+                                 head.head_size,
+                                 head.value_size,
+                                 n,
+                                 q.data(),
+                                 first.data(),
+                                 last.data(),
+                                 softcap,
+                                 slopes ? slope.data() : nullptr,
+                                 slopes ? distance.data() : nullptr,
+                                 page_max.data(),
+                                 page_sum.data(),
+                                 acc.data(),
+                                 scratch.data()};
+    table.attend_page(args);
+    expect_same_again(table, args, head.k[(page + 1) % head.k.size()].data());
     for (std::size_t i = 0; i < n; ++i) {
       EXPECT_EQ(page_acc[i].back(), kGuard) << "written past the value";
       table.attend_merge(&results.max[i], &results.sum[i], results.acc[i].data(), page_max[i], page_sum[i],
