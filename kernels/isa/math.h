@@ -3,6 +3,8 @@
 // Part of the level sources (see vec.h).
 #pragma once
 
+#include <utility>
+
 #include "kernels/isa/vec.h"
 
 namespace hk::kernels {
@@ -61,6 +63,32 @@ HK_INLINE vf fold_lanes(vf v, const Fold& fold) {
   if constexpr (W > 4) v = fold(v, turn<4>(v));
   v = fold(v, turn<2>(v));
   return fold(v, turn<1>(v));
+}
+
+/// One step of fold_each for two vectors: halves of kHalf lanes each are folded; a's results and b's take turns.
+template <int kHalf, typename Fold, std::size_t... kLane>
+HK_INLINE vf fold_halves(vf a, vf b, const Fold& fold, std::index_sequence<kLane...>) {
+  constexpr int h = kHalf;
+  return fold(
+      __builtin_shufflevector(a, b, (kLane & h ? W + static_cast<int>(kLane) - h : static_cast<int>(kLane))...),
+      __builtin_shufflevector(a, b, (kLane & h ? W + static_cast<int>(kLane) : static_cast<int>(kLane) + h)...));
+}
+template <int kHalf, typename Fold>
+HK_INLINE void fold_step(vf* v, const Fold& fold) {
+  if constexpr (kHalf > 0) {
+    for (int i = 0; i < kHalf; ++i)
+      v[i] = fold_halves<kHalf>(v[i], v[i + kHalf], fold, std::make_index_sequence<static_cast<std::size_t>(W)>{});
+    fold_step<kHalf / 2>(v, fold);
+  }
+}
+/// fold_lanes of W vectors, which are used up, in a third of the operations: lane i is what v[i] folds to, bit for bit.
+template <typename Fold>
+HK_INLINE vf fold_each(vf (&v)[W], const Fold& fold) {
+  fold_step<W / 2>(v, fold);
+  return v[0];
+}
+HK_INLINE vf sum_each(vf (&v)[W]) {
+  return fold_each(v, [](vf a, vf b) HK_LAMBDA_INLINE { return a + b; });
 }
 
 /// The sum of all lanes, by halves.

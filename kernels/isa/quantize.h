@@ -18,16 +18,27 @@ HK_INLINE void store_codes(void* p, vi v) { *static_cast<vcode_unaligned*>(p) = 
 /// Below it a reciprocal is no longer safe and values no longer matter.
 inline constexpr float kSmallestPeak = 0x1p-110f;
 
+/// The larger of two magnitudes: they are in the order of their bits, and what is no number lies above them all.
+HK_INLINE vf larger_magnitude(vf a, vf b) { return select(as_i(a) > as_i(b), a, b); }
+
+/// In each lane the largest magnitude of n / W values.
+HK_INLINE vf peaks_of(const float* x, int n) {
+  vf largest{};
+  for (int i = 0; i < n; i += W) largest = larger_magnitude(abs_f(load_f(x + i)), largest);
+  return largest;
+}
 /// Largest magnitude of `n` values (a multiple of 16). `*poison` is NaN when one of them is NaN or infinite, else 0:
 /// added to a scale, it makes them show in the results instead of vanishing.
 HK_INLINE float peak_of(const float* x, int n, float* poison) {
-  // magnitudes are in the order of their bits, and what is no number lies above them all
-  const auto larger = [](vf a, vf b) HK_LAMBDA_INLINE { return select(as_i(a) > as_i(b), a, b); };
-  vf largest{};
-  for (int i = 0; i < n; i += W) largest = larger(abs_f(load_f(x + i)), largest);
-  const float peak = fold_lanes(largest, larger)[0];
+  const float peak = fold_lanes(peaks_of(x, n), larger_magnitude)[0];
   *poison = peak - peak;
   return peak;
+}
+
+/// Whole numbers for scaled values; 0 for what is no number.
+HK_INLINE vf codes_of(vf scaled) {
+  const vf rounded = round_even(scaled);
+  return select(abs_f(rounded) <= 127.0f, rounded, vf{});
 }
 
 /// Quantizes `n` values (a multiple of 16) to codes under one scale, which it returns; NaN as in peak_of.
@@ -40,8 +51,7 @@ HK_INLINE float quantize_group(const float* x, int n, std::int8_t* codes) {
   for (int i = 0; i < n; i += W) {
     // the values are brought near 1 first: their products cannot overflow or vanish
     const vf scaled = load_f(x + i) * inverse;
-    const vf rounded = round_even(scaled);
-    const vf kept = select(abs_f(rounded) <= 127.0f, rounded, vf{});
+    const vf kept = codes_of(scaled);
     along = fma(scaled, kept, along);
     squares = fma(kept, kept, squares);
     store_codes(codes + i, __builtin_convertvector(kept, vi));
@@ -65,8 +75,7 @@ HK_INLINE float quantize_short_scale(const float* x, int n, std::int8_t* codes) 
   __builtin_memcpy(&scale, &bits, 4);
   const float inverse = zero ? 0.0f : 1.0f / scale;
   for (int i = 0; i < n; i += W) {
-    const vf rounded = round_even(load_f(x + i) * inverse);
-    store_codes(codes + i, __builtin_convertvector(select(abs_f(rounded) <= 127.0f, rounded, vf{}), vi));
+    store_codes(codes + i, __builtin_convertvector(codes_of(load_f(x + i) * inverse), vi));
   }
   return (zero ? 0.0f : scale) + poison;
 }
