@@ -25,6 +25,7 @@
 #include "base/error.h"
 #include "bench/report.h"
 #include "engine/runtime/aligned_buffer.h"
+#include "engine/runtime/memory.h"
 #include "engine/runtime/roofline.h"
 #include "engine/runtime/thread_pool.h"
 #include "engine/runtime/topology.h"
@@ -70,6 +71,7 @@ class KvMemory {
     if (memory_.size() < bytes) {
       memory_ = {};
       memory_ = engine::AlignedBuffer<std::uint8_t>(bytes, "keys and values");
+      engine::prefer_huge_pages(memory_.data(), bytes);  // as models/kv_cache does for long contexts
     }
     std::vector<std::uint8_t> pattern(shape.page_bytes());
     std::vector<float> x(shape.head_size);

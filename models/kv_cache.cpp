@@ -1,13 +1,8 @@
 // Keys and values of one conversation (see kv_cache.h).
 #include "models/kv_cache.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-
-#include "base/error.h"
 
 namespace hk::models {
 
@@ -15,20 +10,11 @@ using kernels::kKvPage;
 
 namespace {
 
-constexpr std::size_t kAlignment = 64;  // a cache line, so that a vector of keys is one load
+// From this page on (1024 positions) on huge pages. Reading a long context goes over more memory than the processor
+// keeps addresses of in small pages; in a short one a whole huge page would be taken for a few positions.
+constexpr std::size_t kFirstHuge = 4;
 
 }  // namespace
-
-KvPage::KvPage(std::size_t bytes) {
-  memory_ = std::calloc(bytes + kAlignment, 1);
-  if (memory_ == nullptr)
-    throw Error(fmt::format("not enough memory for the context: a page of {} bytes could not be taken", bytes),
-                ErrorKind::kResource);
-  const auto address = reinterpret_cast<std::uintptr_t>(memory_);
-  data_ = static_cast<std::byte*>(memory_) + (kAlignment - address % kAlignment) % kAlignment;
-}
-
-KvPage::~KvPage() { std::free(memory_); }
 
 std::size_t kv_page_bytes(const KvSlot& slot, kernels::KvType type) {
   return slot.heads *
@@ -91,15 +77,36 @@ void KvSequence::prepare(std::size_t from, std::size_t count) {
   const std::size_t end = (from + count + kKvPage - 1) / kKvPage;
   for (Pages& slot : slots_) {
     if (slot.pages.size() < end) slot.pages.resize(end);
-    for (std::size_t i = first; i < end; ++i) {
-      std::shared_ptr<KvPage>& page = slot.pages[i];
-      if (page != nullptr && page.use_count() == 1) continue;
-      auto own = std::make_shared<KvPage>(slot.bytes);
-      if (page != nullptr) std::memcpy(own->data(), page->data(), slot.bytes);
-      page = std::move(own);
+  }
+  for (std::size_t i = first; i < end; ++i) own_page(i);
+  if (has_state_) recurrent_.prepare();
+}
+
+/// Makes a page exist in every slot, this sequence's alone, with what it held.
+void KvSequence::own_page(std::size_t index) {
+  const auto lacks = [&](const Pages& slot) {
+    return slot.pages[index] == nullptr || slot.pages[index].use_count() != 1;
+  };
+  for (auto slot = slots_.begin(); slot != slots_.end(); ++slot) {
+    if (!lacks(*slot)) continue;
+    const auto goes_along = [&](const Pages& other) {
+      return other.shape.window == slot->shape.window && lacks(other);
+    };
+    std::size_t bytes = 0;
+    for (auto other = slot; other != slots_.end(); ++other) bytes += goes_along(*other) ? other->bytes : 0;
+    const auto memory = std::make_shared<engine::ZeroedMemory>(
+        bytes, index < kFirstHuge ? engine::ZeroedMemory::Pages::kSmall : engine::ZeroedMemory::Pages::kHuge,
+        "the context");
+    std::size_t offset = 0;
+    for (auto other = slot; other != slots_.end(); ++other) {
+      if (!goes_along(*other)) continue;
+      auto own = std::make_shared<KvPage>(memory, offset);
+      offset += other->bytes;
+      if (const auto& shared = other->pages[index]; shared != nullptr)
+        std::memcpy(own->data(), shared->data(), other->bytes);
+      other->pages[index] = std::move(own);
     }
   }
-  if (has_state_) recurrent_.prepare();
 }
 
 void KvSequence::release_unseen(std::size_t next, std::size_t keep) {

@@ -3,35 +3,37 @@
 //
 // Layer: models. A page of a slot holds, head after head, a page of keys and a page of values as kernels/kv_type.h lays
 // them out. Pages are reference-counted; one that is shared is copied before it is written. Slots with a
-// window drop pages that no later position can see, except for one page that allows going back a little.
+// window drop pages that no later position can see, except for one page that allows going back a little. The pages of
+// all slots with the same window are taken and given back at the same time, so they lie in one piece of memory.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/generate/keepable_state.h"
 #include "engine/generate/model.h"
+#include "engine/runtime/zeroed_memory.h"
 #include "models/recurrent_state.h"
 #include "models/spec.h"
 
 namespace hk::models {
 
-/// Zeroed memory, 64-byte aligned; the system hands the zeros out lazily, so an unfilled page costs little.
+/// A slot's page, in memory that it shares with pages of other slots. Zeroed; the system hands the zeros out lazily, so
+/// that an unfilled page costs little.
 class KvPage {
  public:
-  explicit KvPage(std::size_t bytes);
-  ~KvPage();
-  KvPage(const KvPage&) = delete;
-  KvPage& operator=(const KvPage&) = delete;
+  KvPage(std::shared_ptr<engine::ZeroedMemory> memory, std::size_t offset)
+      : data_(memory->data() + offset), memory_(std::move(memory)) {}
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
 
  private:
-  void* memory_ = nullptr;
-  std::byte* data_ = nullptr;
+  std::byte* data_;
+  std::shared_ptr<engine::ZeroedMemory> memory_;
 };
 
 std::size_t kv_page_bytes(const KvSlot& slot, kernels::KvType type);
@@ -80,6 +82,8 @@ class KvSequence final : public engine::Sequence, public engine::KeepableState {
     std::size_t first_kept = 0;  ///< pages before it were given back
     std::vector<std::shared_ptr<KvPage>> pages;
   };
+
+  void own_page(std::size_t index);
 
   const void* owner_;
   engine::SequenceOptions options_;

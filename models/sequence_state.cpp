@@ -50,12 +50,16 @@ bool KvSequence::load_state(std::size_t length, std::span<const StatePart> parts
     first_kept[slot] = first;
   }
   for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
-    Pages& pages = slots_[slot];
-    pages.first_kept = first_kept[slot];
-    pages.pages.assign(page_count, nullptr);
-    for (std::size_t page = pages.first_kept; page < page_count; ++page) {
-      pages.pages[page] = std::make_shared<KvPage>(pages.bytes);
-      std::memcpy(pages.pages[page]->data(), found[slot][page]->bytes.data(), pages.bytes);
+    slots_[slot].first_kept = first_kept[slot];
+    slots_[slot].pages.assign(page_count, nullptr);
+  }
+  for (std::size_t page = 0; page < page_count; ++page) {
+    own_page(page);
+    for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
+      if (page < first_kept[slot])
+        slots_[slot].pages[page].reset();
+      else
+        std::memcpy(slots_[slot].pages[page]->data(), found[slot][page]->bytes.data(), slots_[slot].bytes);
     }
   }
   if (has_state_) recurrent_.assign(whole->bytes);
