@@ -1,6 +1,7 @@
 // The dense feed-forward of a layer: gate and up, activation, down.
 //
-// Layer: models.
+// Layer: models. For a prompt a worker takes some rows of gate and up through the activation to the record that `down`
+// multiplies while they lie in its cache; neither product goes to memory. What comes out is the same.
 #pragma once
 
 #include "models/stage.h"
@@ -18,13 +19,17 @@ class FeedForward {
   void add_up(const FeedForwardSpec& spec, const PreparedRows& input);
   Rows add_down(const FeedForwardSpec& spec);
 
-  std::size_t bytes() const { return gate_buffer_.bytes() + up_buffer_.bytes() + out_buffer_.bytes() + inner_.bytes(); }
+  std::size_t bytes() const;
 
  private:
+  bool runs_together(const FeedForwardSpec& spec, std::size_t n) const;
+  void make_inner(const FeedForwardSpec& spec, const PreparedRows& input);
+
   Stage& stage_;
   PreparedRows inner_;
   RowBuffer gate_buffer_, up_buffer_, out_buffer_;
   Rows gate_, up_;
+  std::vector<engine::AlignedBuffer<float>> parts_;  ///< of each worker: some columns of gate, then of up, of some rows
 };
 
 }  // namespace hk::models

@@ -52,6 +52,36 @@ void PreparedRows::prepare_row(std::size_t i) {
   if (use_q8x256_) quantize(q8x256_, ActivationFormat::kQ8x256);
 }
 
+bool PreparedRows::take_floats(std::initializer_list<const Matrix*> matrices) {
+  return std::ranges::any_of(
+      matrices, [](const Matrix* matrix) { return *matrix && matrix->activation == ActivationFormat::kF32; });
+}
+
+void PreparedRows::prepare_part(std::size_t i, std::size_t first, std::size_t cols, const float* x) {
+  constexpr std::size_t kRecordBytes = 512;  // of kPartCols columns, in any format
+  static_assert(kernels::activation_layout(ActivationFormat::kQ8x32, kPartCols).stride <= kRecordBytes);
+  static_assert(kernels::activation_layout(ActivationFormat::kQ8x256, kPartCols).stride <= kRecordBytes);
+  const auto quantize = [&](engine::AlignedBuffer<std::byte>& buffer, ActivationFormat format, std::size_t block,
+                            std::size_t sums, std::size_t sums16) {
+    const kernels::ActivationLayout all = kernels::activation_layout(format, x_.cols);
+    const kernels::ActivationLayout own = kernels::activation_layout(format, cols);
+    alignas(64) std::byte part[kRecordBytes];
+    kernels_.quantize_row(format, x, cols, part);
+    std::byte* row = buffer.data() + i * all.stride;
+    const std::size_t before = first / block, blocks = cols / block;
+    std::memcpy(row + first, part, cols);
+    std::memcpy(row + all.scales + before * sizeof(float), part + own.scales, blocks * sizeof(float));
+    std::memcpy(row + all.sums + before * sums, part + own.sums, blocks * sums);
+    if (sums16 != 0) std::memcpy(row + all.sums16 + before * sums16, part + own.sums16, blocks * sums16);
+    if (first + cols != x_.cols) return;
+    const std::size_t end = sums16 != 0 ? all.sums16 + (before + blocks) * sums16 : all.sums + (before + blocks) * sums;
+    std::memset(row + end, 0, all.stride - end);
+  };
+  if (use_q8x32_) quantize(q8x32_, ActivationFormat::kQ8x32, 32, sizeof(std::int32_t), 2 * sizeof(std::int16_t));
+  if (use_q8x256_) quantize(q8x256_, ActivationFormat::kQ8x256, 256, kernels::kSuperSums * sizeof(std::int16_t), 0);
+  if (use_float_) std::memcpy(x_[i] + first, x, cols * sizeof(float));
+}
+
 void PreparedRows::begin_picked(const PreparedRows& from, std::size_t n,
                                 std::initializer_list<const Matrix*> matrices) {
   choose(matrices);
@@ -98,22 +128,20 @@ void Products::add_part(const Matrix& matrix, const PreparedRows& input, std::si
   list_.push_back({matrix, &input, first, n, out, out_stride, softcap, 0});
 }
 
-/// What the products take at least, for a profile.
-void Products::count(engine::StageTimer& timer) const {
-  for (const Product& product : list_) {
-    const Matrix& matrix = product.matrix;
-    engine::StageWork work;
-    work.bytes = matrix.rows * matrix.row_bytes;
-    const std::uint64_t macs = static_cast<std::uint64_t>(matrix.rows) * matrix.cols * product.n;
-    (matrix.activation == ActivationFormat::kF32 ? work.float_macs : work.integer_macs) = macs;
-    timer.add(work);
-  }
+engine::StageWork work_of(const Matrix& matrix, std::size_t n) {
+  engine::StageWork work;
+  work.bytes = matrix.rows * matrix.row_bytes;
+  const std::uint64_t macs = static_cast<std::uint64_t>(matrix.rows) * matrix.cols * n;
+  (matrix.activation == ActivationFormat::kF32 ? work.float_macs : work.integer_macs) = macs;
+  return work;
 }
 
 void Products::run(std::string_view stage) {
   if (list_.empty()) return;
   engine::StageTimer timer(stage, kernels::storage_type_name(list_.front().matrix.type));
-  if (timer.listening()) count(timer);
+  if (timer.listening()) {
+    for (const Product& product : list_) timer.add(work_of(product.matrix, product.n));
+  }
   double total = 0;
   const auto row_cost = [](const Product& product) {
     return static_cast<double>(product.matrix.cols) * static_cast<double>(product.n + kRowsAReadingCosts);
@@ -137,28 +165,37 @@ void Products::run(std::string_view stage) {
   list_.clear();
 }
 
-void Products::multiply(const Product& product, std::size_t first_row, std::size_t rows) const {
-  const Matrix& matrix = product.matrix;
+void multiply_part(const kernels::KernelTable& kernels, const ProductPart& part) {
+  const Matrix& matrix = part.matrix;
   kernels::MatmulArgs args;
-  args.weights = matrix.data + first_row * matrix.row_bytes;
+  args.weights = matrix.data + part.first_row * matrix.row_bytes;
   args.weight_stride = matrix.row_bytes;
-  args.rows = rows;
+  args.rows = part.rows;
   args.cols = matrix.cols;
-  args.activations = product.input->record(matrix.activation, product.first);
+  args.activations = part.input.record(matrix.activation, part.first);
   args.activation_stride = matrix.activation == ActivationFormat::kF32
-                               ? product.input->rows().stride * sizeof(float)
+                               ? part.input.rows().stride * sizeof(float)
                                : kernels::activation_layout(matrix.activation, matrix.cols).stride;
-  args.n = product.n;
-  args.out = product.out + first_row;
-  args.out_stride = product.out_stride;
+  args.n = part.n;
+  args.out = part.out;
+  args.out_stride = part.out_stride;
   matrix.multiply(args);
 
-  if (matrix.scale == 1.0F && matrix.bias == nullptr && product.softcap == 0) return;
+  if (matrix.scale == 1.0F && matrix.bias == nullptr) return;
+  for (std::size_t i = 0; i < part.n; ++i) {
+    float* out = part.out + i * part.out_stride;
+    if (matrix.scale != 1.0F) kernels.scale(out, matrix.scale, part.rows);
+    if (matrix.bias != nullptr) kernels.add(out, matrix.bias + part.first_row, part.rows);
+  }
+}
+
+void Products::multiply(const Product& product, std::size_t first_row, std::size_t rows) const {
+  float* first_out = product.out + first_row;
+  multiply_part(kernels_, {product.matrix, *product.input, first_row, rows, product.first, product.n, first_out,
+                           product.out_stride});
+  if (product.softcap == 0) return;
   for (std::size_t i = 0; i < product.n; ++i) {
-    float* out = args.out + i * product.out_stride;
-    if (matrix.scale != 1.0F) kernels_.scale(out, matrix.scale, rows);
-    if (matrix.bias != nullptr) kernels_.add(out, matrix.bias + first_row, rows);
-    if (product.softcap == 0) continue;
+    float* out = first_out + i * product.out_stride;
     for (std::size_t r = 0; r < rows; ++r) out[r] = product.softcap * std::tanh(out[r] / product.softcap);
   }
 }

@@ -27,6 +27,12 @@ class PreparedRows {
   /// Takes x as the input of `matrices`; empty ones are ignored. Floats are used where they lie.
   void begin(const Rows& x, std::initializer_list<const Matrix*> matrices);
   void prepare_row(std::size_t i);
+  /// The same for the columns of row i from `first` on, which lie at x: kPartCols of them, a multiple, fewer at the
+  /// end. The row is prepared when all of its parts are; neighbouring parts may be prepared at the same time.
+  void prepare_part(std::size_t i, std::size_t first, std::size_t cols, const float* x);
+  static constexpr std::size_t kPartCols = 256;  // of which every format keeps scales and sums apart
+  /// Whether the matrices take floats, for which `x` of `begin` is needed beside the parts.
+  static bool take_floats(std::initializer_list<const Matrix*> matrices);
 
   /// Makes room for n rows picked from `from` for `matrices`, then takes over row `j` of `from` as row i.
   void begin_picked(const PreparedRows& from, std::size_t n, std::initializer_list<const Matrix*> matrices);
@@ -51,6 +57,19 @@ class PreparedRows {
   engine::AlignedBuffer<std::byte> q8x256_;
   RowBuffer floats_;  // of picked rows
 };
+
+/// out = matrix rows [first_row, first_row + rows) * input rows [first, first + n), times the scale, plus the bias.
+struct ProductPart {
+  const Matrix& matrix;
+  const PreparedRows& input;
+  std::size_t first_row, rows;
+  std::size_t first, n;
+  float* out;
+  std::size_t out_stride;
+};
+void multiply_part(const kernels::KernelTable& kernels, const ProductPart& part);
+/// What a product of a matrix with n rows takes at least, for a profile.
+engine::StageWork work_of(const Matrix& matrix, std::size_t n);
 
 /// Collects products whose inputs are prepared and runs them in one go over the workers.
 class Products {
@@ -83,7 +102,6 @@ class Products {
     float softcap;
     std::size_t chunk_rows;
   };
-  void count(engine::StageTimer& timer) const;
   void multiply(const Product& product, std::size_t first_row, std::size_t rows) const;
 
   const kernels::KernelTable& kernels_;
