@@ -5,7 +5,7 @@
 //   kQ8x32:  cols int8 codes | cols/32 f32 scales | cols/32 i32 sums of 32 codes | cols/16 i16 sums of 16 codes
 //   kQ8x256: cols int8 codes | cols/256 f32 scales | per 256 codes 32 i16: 16 sums of 16, 8 sums of 32, the sum of 256,
 //   zeros
-// Padding up to the stride is zero.
+// Padding up to the stride is zero; for kF32, often a model's own rows, it may be anything.
 // Codes are in -127..127 and come from one rule on every ISA level (see quantize_row), so that the integers are the
 // same everywhere: code = round-half-even(x * (127 / max|x|)) in f32. The scale of 256 elements is max|x| / 127; that
 // of 32 is the one that fits the codes best in the least squares sense, sum(x * code) / sum(code * code), which takes 3

@@ -133,30 +133,40 @@ template <typename F, int A, int kVectors>
 HK_INLINE void float_chains(const std::uint8_t* const* rows, std::ptrdiff_t ahead, const std::uint8_t* x,
                             const RowDistances& distances, int count, vf (&part)[kVectors][A]) {
   constexpr int kLine = 64 / F::kBytes, kRows = kVectors * kRowsAVector;
-  const auto add = [&](const std::uint8_t* const* from, int offset, int k) HK_LAMBDA_INLINE {
-    vf s[A];
-    for (int a = 0; a < A; ++a) s[a] = load_activations(distances.row(x, a) + 4 * k);
+  const auto multiply = [&](const vf* s, const std::uint8_t* const* from, int offset) HK_LAMBDA_INLINE {
     for (int v = 0; v < kVectors; ++v) {
       const vf w = F::load(from + v * kRowsAVector, offset);
       for (int a = 0; a < A; ++a) part[v][a] = fma(w, s[a], part[v][a]);
     }
   };
+  const auto add = [&](int k) HK_LAMBDA_INLINE {
+    vf s[A];
+    for (int a = 0; a < A; ++a) s[a] = load_activations(distances.row(x, a) + 4 * k);
+    multiply(s, rows, k * F::kBytes);
+  };
   int k = 0;
   for (; k + kLine <= count; k += kLine) {
     for (int r = 0; r < kRows; ++r) __builtin_prefetch(rows[r] + ahead + k * F::kBytes);
 #pragma GCC unroll 8
-    for (int j = 0; j < kLine; j += kChains) add(rows, (k + j) * F::kBytes, k + j);
+    for (int j = 0; j < kLine; j += kChains) add(k + j);
   }
-  for (; k + kChains <= count; k += kChains) add(rows, k * F::kBytes, k);
+  for (; k + kChains <= count; k += kChains) add(k);
   if (k == count) return;
-  // nothing behind a row may be read: zeros take part instead, and the padding of activations is zero, too
+  // nothing behind a row may be read, of activations neither (what is there may be no number): zeros take part instead
   alignas(64) std::uint8_t copies[kRows][kChains * F::kBytes] = {};
   const std::uint8_t* pointers[kRows];
   for (int r = 0; r < kRows; ++r) {
     for (int byte = 0; byte < (count - k) * F::kBytes; ++byte) copies[r][byte] = rows[r][k * F::kBytes + byte];
     pointers[r] = copies[r];
   }
-  add(pointers, 0, k);
+  alignas(64) float values[A][kChains] = {};
+  vf s[A];
+  for (int a = 0; a < A; ++a) {
+    const std::uint8_t* from = distances.row(x, a) + 4 * k;
+    for (int j = 0; j < count - k; ++j) __builtin_memcpy(&values[a][j], from + 4 * j, 4);
+    s[a] = load_activations(values[a]);
+  }
+  multiply(s, pointers, 0);
 }
 
 /// Adds the chains of W rows to the rows' sum.

@@ -23,8 +23,12 @@ class Records {
     storage_.resize(layout_.stride * rows_ + 64);
     base_ = storage_.data();
     while (reinterpret_cast<std::uintptr_t>(base_) % 64 != 0) ++base_;
-    for (std::size_t i = 0; i < rows_; ++i)
-      table.quantize_row(format, x.data() + i * cols, cols, base_ + i * layout_.stride);
+    for (std::size_t i = 0; i < rows_; ++i) {
+      std::uint8_t* record = base_ + i * layout_.stride;
+      table.quantize_row(format, x.data() + i * cols, cols, record);
+      // float records are often a model's own rows, with anything behind them: here no numbers
+      if (format == ActivationFormat::kF32) std::memset(record + 4 * cols, 0xFF, layout_.stride - 4 * cols);
+    }
   }
   const std::uint8_t* data() const { return base_; }
   const ActivationLayout& layout() const { return layout_; }
