@@ -106,7 +106,7 @@ TEST(LastLayer, ComputesTheWantedRowsAlone) {
     model->forward({&item, 1});
     std::uint64_t sum = 0;
     for (const auto& stage : profile.stages())
-      if (stage.name == "gate, up") sum += stage.work.integer_macs + stage.work.float_macs;
+      if (stage.name == "down") sum += stage.work.integer_macs + stage.work.float_macs;
     return sum;
   };
   const std::size_t layers = model->info().layers, n = fixture->tokens.size();
@@ -194,8 +194,11 @@ TEST(PageFaults, NoneATokenOnceWarm) {
     decode();
     sequence->truncate(from);
     ASSERT_EQ(sequence->length(), from) << name;
+    // Going back to the beginning gives back the cache, which is touched anew: once, not with every token.
+    const std::size_t anew = from == 0 ? model->state_bytes({512, KvType::kF16}, tokens.size()) / 4096 : 0;
+    ASSERT_LT(anew, tokens.size() / 4) << name;
     // A few for what the test itself does and for workers' stacks; not one a token.
-    EXPECT_LE(faults_of(decode), 8) << name;
+    EXPECT_LE(faults_of(decode), 8 + static_cast<long>(anew)) << name;
   }
 }
 
