@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
-# Everything beyond `make test`: formatting, sanitizers on the fast tests, fuzzing, kernels of other CPUs under emulation, gcc.
-# Usage: check.sh [format|asan|tsan|fuzz|emulated|gcc ...]   (default: format and emulated; the others have not been
-# run since the newest kernels, chat and KV types, and come back once they have)
+# Everything beyond `make test`: formatting, sanitizers, fuzzing, kernels of other CPUs under emulation, gcc.
+# Usage: check.sh [format|emulated|fuzz|fast|asan|tsan|gcc ...]   (default: the first three, which fit the hour that
+# continuous integration has)
+#   fast: the fast tests, with the kernels of the generic level, under the address and undefined-behaviour sanitizers, in
+#         the build of the fuzzers; asan: more tests and levels
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-packages.sh check
 steps=("$@")
-[ ${#steps[@]} -eq 0 ] && steps=(format emulated)
+[ ${#steps[@]} -eq 0 ] && steps=(format emulated fuzz)
 
 launcher=()
 command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -25,6 +27,7 @@ for step in "${steps[@]}"; do
   echo "== check: $step"
   case "$step" in
     format) scripts/format.sh --check ;;
+    fast) sanitized fuzz kernels tokenizer engine_container ;;
     asan) sanitized asan kernels tokenizer engine_container engine_runtime engine_generate models cli cli_chat cli_line_editor ;;
     tsan)
       # the installed TBB is not instrumented: what it synchronises is told to the sanitizer in this file
