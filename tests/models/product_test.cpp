@@ -32,8 +32,8 @@ std::size_t record_bytes(ActivationFormat format, std::size_t cols) {
 
 TEST(PreparedRows, PartsMakeTheRow) {
   const kernels::KernelTable& table = kernels::kernels();
-  const Matrix short_blocks = matrix_for(ActivationFormat::kQ8x32), super_blocks = matrix_for(ActivationFormat::kQ8x256),
-               floats = matrix_for(ActivationFormat::kF32);
+  const Matrix short_blocks = matrix_for(ActivationFormat::kQ8x32),
+               super_blocks = matrix_for(ActivationFormat::kQ8x256), floats = matrix_for(ActivationFormat::kF32);
   for (const std::size_t cols : {256, 288, 480, 512, 1024, 1056}) {
     const bool whole = cols % 256 == 0;
     models::RowBuffer from_buffer, into_buffer;
@@ -53,7 +53,8 @@ TEST(PreparedRows, PartsMakeTheRow) {
         if (first == 0) break;
       }
     }
-    for (const ActivationFormat format : {ActivationFormat::kQ8x32, ActivationFormat::kQ8x256, ActivationFormat::kF32}) {
+    for (const ActivationFormat format :
+         {ActivationFormat::kQ8x32, ActivationFormat::kQ8x256, ActivationFormat::kF32}) {
       if (format == ActivationFormat::kQ8x256 && !whole) continue;
       for (std::size_t i = 0; i < kRows; ++i)
         EXPECT_EQ(std::memcmp(in_parts.record(format, i), at_once.record(format, i), record_bytes(format, cols)), 0)

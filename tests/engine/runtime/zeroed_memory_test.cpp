@@ -40,7 +40,8 @@ TEST(ZeroedMemory, NothingIsNothing) {
 }
 
 TEST(ZeroedMemory, SaysWhatCouldNotBeTaken) {
-  for (const std::size_t bytes : {std::numeric_limits<std::size_t>::max(), std::numeric_limits<std::size_t>::max() / 4}) {
+  for (const std::size_t bytes :
+       {std::numeric_limits<std::size_t>::max(), std::numeric_limits<std::size_t>::max() / 4}) {
     try {
       ZeroedMemory memory(bytes, ZeroedMemory::Pages::kHuge, "the moon");
       FAIL() << "that much memory was there";
