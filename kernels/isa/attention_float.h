@@ -58,7 +58,8 @@ HK_INLINE void score_groups(const AttendPageArgs& args, const float* const* q, s
 
 template <KvType kType, int N>
 void score_tile(const AttendPageArgs& args, std::size_t query, Part part, const Ahead& ahead, float* scores) {
-  constexpr int G = kVectors < N >> kParts ? kVectors<N> / kParts : 1;
+  constexpr int kMost = kVectors<N> / kParts;
+  constexpr int G = kMost > 1 ? kMost : 1;
   const float* const* q = args.q + query;
   const std::size_t bytes = args.head_size * kKeyGroup * kv_element_bytes(kType);
   const std::size_t last = round_up(part.end, kKeyGroup) / kKeyGroup;

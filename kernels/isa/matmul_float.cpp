@@ -94,15 +94,15 @@ HK_INLINE void for_columns(const std::uint8_t* const* rows, std::size_t first, i
   int k = 0;
   for (; k + kWideColumns<F> <= count; k += kWideColumns<F>) {
     unpack_wide<F>(rows, (first + k) * F::kBytes, w, 1);
-    use.template operator()<kWideColumns<F>>(k, w, kWideColumns<F>);
+    use(k, w, kWideColumns<F>);
   }
   for (; k + kUnitColumns <= count; k += kUnitColumns) {
     unpack_unit<F>(rows, (first + k) * F::kBytes, w, 1);
-    use.template operator()<kUnitColumns>(k, w, kUnitColumns);
+    use(k, w, kUnitColumns);
   }
   if (k < count) {
     unpack_tail<F>(rows, (first + k) * F::kBytes, count - k, w, 1);
-    use.template operator()<0>(k, w, count - k);
+    use(k, w, count - k);
   }
 }
 
@@ -239,13 +239,11 @@ HK_NOINLINE void float_tiles(const Panel& panel, const MatmulArgs& args, std::si
     int part = 0;
 #pragma GCC unroll 1
     for (int r = 0; r < R; ++r) {
-      for_columns<F>(panel.rows + r * W, first, count,
-                     [&]<int kCount>(int k, const vf* w, int columns) HK_LAMBDA_INLINE {
-                       if (part < kParts) prefetch.rows(part, kParts);
-                       ++part;
-                       for (int j = 0; j < columns; ++j)
-                         scratch.columns[(k + j) % kChains][(k + j) / kChains][r] = w[j];
-                     });
+      for_columns<F>(panel.rows + r * W, first, count, [&](int k, const vf* w, int columns) HK_LAMBDA_INLINE {
+        if (part < kParts) prefetch.rows(part, kParts);
+        ++part;
+        for (int j = 0; j < columns; ++j) scratch.columns[(k + j) % kChains][(k + j) / kChains][r] = w[j];
+      });
     }
     for_tiles<kMaxSingleA, kStreamedA>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
       float_tile<A>(scratch, count, args, first, first_activation, i);

@@ -71,10 +71,6 @@ class Prefetch {
       for (int b = 0; b < bytes_; b += 64) __builtin_prefetch(panel_.rows[r] + delta_ + b);
     }
   }
-  /// The line at byte `at` of the unit, of W rows from `first` on: for unpackers that take whole lines.
-  HK_INLINE void line(int first, int at) const {
-    for (int r = first; r < first + W; ++r) __builtin_prefetch(panel_.rows[r] + delta_ + at);
-  }
 
  private:
   const Panel& panel_;
