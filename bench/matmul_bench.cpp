@@ -53,7 +53,7 @@ struct Options {
   std::vector<std::size_t> rows{1, 2, 4, 8, 32, 128, 512};
   std::size_t repetitions = 5;
   double run_ms = 8;
-  bool quick = false;
+  bool quick = false, cached = false;
   std::string json;
 };
 
@@ -321,7 +321,8 @@ void run(const Options& options) {
   const auto thread_counts = chosen_threads(options, topology);
   JsonLines lines(options.json);
   lines.write(machine_json(topology));
-  WeightArena arena(std::max(kColdBytes, kCachesCovered * engine::last_level_cache_bytes(topology)));
+  WeightArena arena(options.cached ? 0
+                                   : std::max(kColdBytes, kCachesCovered * engine::last_level_cache_bytes(topology)));
   for (const auto* table : levels) {
     for (const int threads : thread_counts) {
       engine::ThreadPool pool(threads);
@@ -351,6 +352,7 @@ int main(int argc, char** argv) {
   app.add_option("--repetitions", options.repetitions, "Repetitions; default: 5")->check(CLI::Range(1, 1000));
   app.add_option("--run-ms", options.run_ms, "Milliseconds of one run, about; default: 8")->check(CLI::Range(0.1, 1e4));
   app.add_flag("--quick", options.quick, "One matrix, 1 and 512 activation rows");
+  app.add_flag("--cached", options.cached, "The same matrix again and again: a small one then comes from a cache");
   app.add_option("--json", options.json, "Write the results to this file, one JSON object a line");
   CLI11_PARSE(app, argc, argv);
   if (options.quick && rows->empty()) options.rows = {1, 512};

@@ -228,8 +228,9 @@ HK_NOINLINE void block_stream(const Panel& panel, const MatmulArgs& args, const 
   const std::size_t second = args.n - A;  // groups may overlap
   vf sums[kGroups][R][A] = {};
   Unit<F> packed;
+  WindowAhead<kUnitBytes<F>> ahead(panel, args, units);
   for (std::size_t unit = 0; unit < units; ++unit) {
-    const Prefetch prefetch(panel, args, unit, units, kUnitBytes<F>);
+    ahead.template unit<R * kUnitBlocks>(unit);
     const std::size_t first = unit * kUnitBlocks;
     const int count = blocks - first < kUnitBlocks ? static_cast<int>(blocks - first) : kUnitBlocks;
     BlockTerms<F, A, kUnitBlocks> terms[kGroups];
@@ -244,7 +245,7 @@ HK_NOINLINE void block_stream(const Panel& panel, const MatmulArgs& args, const 
         for (int a = 0; a < A; ++a) acc[group][a] = sums[group][r][a];
       }
       packed.for_blocks(count, [&](int b, const vi* steps, const vf* scale, vf min) HK_LAMBDA_INLINE {
-        prefetch.rows(r * kUnitBlocks + b, R * kUnitBlocks);
+        ahead.part();
         block_dots<F, A>(steps, scale, min, x, terms[0], b, acc[0]);
         x.next();
         if constexpr (kGroups == 2) {
@@ -266,17 +267,18 @@ HK_NOINLINE void block_tiles(const Panel& panel, const MatmulArgs& args, const A
                              std::size_t first_activation, std::size_t n, BlockScratch<F>& scratch) {
   const std::size_t blocks = args.cols / 32, units = (blocks + kUnitBlocks - 1) / kUnitBlocks;
   Unit<F> packed;
+  WindowAhead<kUnitBytes<F>> ahead(panel, args, units);
   for (std::size_t first_unit = 0; first_unit < units; first_unit += kTileUnits) {
     int unpacked = 0;
     for (std::size_t unit = first_unit; unit < units && unit < first_unit + kTileUnits; ++unit) {
-      const Prefetch prefetch(panel, args, unit, units, kUnitBytes<F>);
+      ahead.template unit<R * kUnitBlocks>(unit);
       const std::size_t first = unit * kUnitBlocks;
       const int count = blocks - first < kUnitBlocks ? static_cast<int>(blocks - first) : kUnitBlocks;
 #pragma GCC unroll 1
       for (int r = 0; r < R; ++r) {
         packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count);
         packed.for_blocks(count, [&](int b, const vi* steps, const vf* scale, vf min) HK_LAMBDA_INLINE {
-          prefetch.rows(r * kUnitBlocks + b, R * kUnitBlocks);
+          ahead.part();
           for (int u = 0; u < 8; ++u) scratch.steps[unpacked + b][u][r] = steps[u];
           for (int part = 0; part < F::kScales; ++part) scratch.scale[unpacked + b][part][r] = scale[part];
           if constexpr (F::kHasMin) scratch.min[unpacked + b][r] = min;

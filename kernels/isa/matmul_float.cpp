@@ -114,10 +114,9 @@ inline constexpr int kSideBySide = W == 16  ? 8
                                    : A == 1 ? 8
                                    : A == 2 ? 4
                                             : 2;
-/// Chunks of these rows that are read before the next rows: long stretches of memory, short of filling L1 with their
-/// sums.
-template <int kActivations>
-inline constexpr int kStretch = 16 / kActivations;
+/// Chunks of these rows that are read before the next rows: 4 KiB of a row, short of filling L1 with their sums.
+template <typename F, int kActivations>
+inline constexpr int kStretch = (16 / F::kBytes < 16 / kActivations ? 16 / F::kBytes : 16 / kActivations);
 
 /// kChains activations, for each row of a vector.
 HK_INLINE vf load_activations(const void* p) {
@@ -128,11 +127,11 @@ HK_INLINE vf load_activations(const void* p) {
 #endif
 }
 
-/// Chains of a chunk of neighbouring rows, as they lie in memory. The bytes `ahead` of what is read are fetched.
+/// Chains of a chunk of neighbouring rows, as they lie in memory.
 template <typename F, int A, int kVectors>
-HK_INLINE void float_chains(const std::uint8_t* const* rows, std::ptrdiff_t ahead, const std::uint8_t* x,
+HK_INLINE void float_chains(const std::uint8_t* const* rows, Ahead& ahead, const std::uint8_t* x,
                             const RowDistances& distances, int count, vf (&part)[kVectors][A]) {
-  constexpr int kLine = 64 / F::kBytes, kRows = kVectors * kRowsAVector;
+  constexpr int kOfLine = kLine / F::kBytes, kRows = kVectors * kRowsAVector;
   const auto multiply = [&](const vf* s, const std::uint8_t* const* from, int offset) HK_LAMBDA_INLINE {
     for (int v = 0; v < kVectors; ++v) {
       const vf w = F::load(from + v * kRowsAVector, offset);
@@ -145,10 +144,10 @@ HK_INLINE void float_chains(const std::uint8_t* const* rows, std::ptrdiff_t ahea
     multiply(s, rows, k * F::kBytes);
   };
   int k = 0;
-  for (; k + kLine <= count; k += kLine) {
-    for (int r = 0; r < kRows; ++r) __builtin_prefetch(rows[r] + ahead + k * F::kBytes);
+  for (; k + kOfLine <= count; k += kOfLine) {
+    ahead.part();
 #pragma GCC unroll 8
-    for (int j = 0; j < kLine; j += kChains) add(k + j);
+    for (int j = 0; j < kOfLine; j += kChains) add(k + j);
   }
   for (; k + kChains <= count; k += kChains) add(k);
   if (k == count) return;
@@ -183,13 +182,14 @@ HK_INLINE void add_chains(const float (&chains)[W][kChains], vf& sum) {
 /// A panel against kGroups * A activations at most: rows are read as they lie, every lane a chain.
 template <typename F, int A, int kGroups>
 HK_NOINLINE void float_stream(const Panel& panel, const MatmulArgs& args) {
-  constexpr int kRows = kSideBySide<A>, kVectors = kRows / kRowsAVector, kChunks = kStretch<A * kGroups>;
-  constexpr std::size_t kColumns = std::size_t{kChunks} * kFloatChunk;
+  constexpr int kRows = kSideBySide<A>, kVectors = kRows / kRowsAVector, kChunks = kStretch<F, A * kGroups>;
+  constexpr std::size_t kColumns = std::size_t{kChunks} * kFloatChunk, kOfLine = kLine / F::kBytes;
   const std::size_t second = args.n - A;  // groups may overlap
   const RowDistances distances(args.activation_stride);
   const auto* activations = static_cast<const std::uint8_t*>(args.activations);
   vf sums[kGroups][R][A] = {};
   alignas(64) float chains[kGroups][A][kChunks][W][kChains];
+  Ahead ahead{};
   for (std::size_t first = 0; first < args.cols; first += kColumns) {
     const std::size_t stretch = args.cols - first < kColumns ? args.cols - first : kColumns;
     const int chunks = static_cast<int>((stretch + kFloatChunk - 1) / kFloatChunk);
@@ -197,15 +197,19 @@ HK_NOINLINE void float_stream(const Panel& panel, const MatmulArgs& args) {
     for (int r = 0; r < R; ++r) {
 #pragma GCC unroll 1
       for (int lane = 0; lane < W; lane += kRows) {
-        // what follows: the next chunk of these rows, behind the last one the next rows
-        const std::ptrdiff_t next_rows = static_cast<std::ptrdiff_t>(kRows * args.weight_stride) -
-                                         static_cast<std::ptrdiff_t>((chunks - 1) * kFloatChunk * F::kBytes);
+        // the next rows, behind the last of the panel their next stretch or the next panel
+        const bool last = r * W + lane + kRows == kPanel, end = last && first + stretch == args.cols;
+        const std::size_t from = !last ? first : end ? 0 : first + stretch;
+        const std::size_t columns = args.cols - from < kColumns ? args.cols - from : kColumns;
+        const std::size_t row = last && !end ? 0 : static_cast<std::size_t>(r * W + lane + kRows);
+        ahead.begin(panel.rows[0] + row * args.weight_stride + from * F::kBytes, columns * F::kBytes,
+                    args.weight_stride, kRows,
+                    static_cast<std::uint32_t>(kGroups * ((stretch + kOfLine - 1) / kOfLine)));
         for (int chunk = 0; chunk < chunks; ++chunk) {
           const std::size_t at = first + static_cast<std::size_t>(chunk) * kFloatChunk;
           const int count = args.cols - at < kFloatChunk ? static_cast<int>(args.cols - at) : kFloatChunk;
           const std::uint8_t* rows[kRows];
           for (int k = 0; k < kRows; ++k) rows[k] = panel.rows[r * W + lane + k] + at * F::kBytes;
-          const std::ptrdiff_t ahead = chunk + 1 < chunks ? std::ptrdiff_t{kFloatChunk * F::kBytes} : next_rows;
           for (int group = 0; group < kGroups; ++group) {
             vf part[kVectors][A] = {};
             const std::uint8_t* x = activations + (group == 0 ? 0 : second) * args.activation_stride + 4 * at;
@@ -232,16 +236,15 @@ HK_NOINLINE void float_tiles(const Panel& panel, const MatmulArgs& args, std::si
                              FloatScratch& scratch) {
   constexpr int kParts = R * kFloatChunk / kWideColumns<F>;
   const std::size_t units = (args.cols + kFloatChunk - 1) / kFloatChunk;
+  WindowAhead<F::kBytes * kFloatChunk> ahead(panel, args, units);
   for (std::size_t unit = 0; unit < units; ++unit) {
     const std::size_t first = unit * kFloatChunk;
-    const Prefetch prefetch(panel, args, unit, units, F::kBytes * kFloatChunk);
+    ahead.template unit<kParts>(unit);
     const int count = args.cols - first < kFloatChunk ? static_cast<int>(args.cols - first) : kFloatChunk;
-    int part = 0;
 #pragma GCC unroll 1
     for (int r = 0; r < R; ++r) {
       for_columns<F>(panel.rows + r * W, first, count, [&](int k, const vf* w, int columns) HK_LAMBDA_INLINE {
-        if (part < kParts) prefetch.rows(part, kParts);
-        ++part;
+        ahead.part();
         for (int j = 0; j < columns; ++j) scratch.columns[(k + j) % kChains][(k + j) / kChains][r] = w[j];
       });
     }

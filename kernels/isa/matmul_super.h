@@ -258,8 +258,9 @@ HK_NOINLINE void super_stream(const Panel& panel, const MatmulArgs& args, const 
   alignas(64) std::uint8_t ordered[kGroups * A][256];
   SuperUnit<F> packed;
   BiasStarts<F, kGroups * A> starts;
+  WindowAhead<F::kBytes> ahead(panel, args, blocks);
   for (std::size_t block = 0; block < blocks; ++block) {
-    const Prefetch prefetch(panel, args, block, blocks, F::kBytes);
+    ahead.template unit<R * kSubs>(block);
     ActivationSupers x[2] = {{args, layout, 0, block}, {args, layout, second, block}};
     if constexpr (F::kReordered) {
       for (int i = 0; i < kGroups * A; ++i) {
@@ -279,7 +280,7 @@ HK_NOINLINE void super_stream(const Panel& panel, const MatmulArgs& args, const 
       }
 #pragma GCC unroll 1
       for (int c = 0; c < kSubs; ++c) {
-        prefetch.rows(r * kSubs + c, R * kSubs);
+        ahead.part();
         vi steps[kSubSteps];
         F::sub(packed.words, c, head, steps);
         sub_dots<F, A, kGroups>(steps, c, head, x, starts, total);
@@ -303,15 +304,16 @@ HK_NOINLINE void super_tiles(const Panel& panel, const MatmulArgs& args, const A
   constexpr int kSubs = 256 / F::kSub, kSubSteps = F::kSub / 4;
   const std::size_t blocks = args.cols / 256;
   SuperUnit<F> packed;
+  WindowAhead<F::kBytes> ahead(panel, args, blocks);
   for (std::size_t block = 0; block < blocks; ++block) {
-    const Prefetch prefetch(panel, args, block, blocks, F::kBytes);
+    ahead.template unit<R * kSubs>(block);
 #pragma GCC unroll 1
     for (int r = 0; r < R; ++r) {
       packed.load(panel.rows + r * W, block);
       scratch.head[r] = packed.head;
 #pragma GCC unroll 1
       for (int c = 0; c < kSubs; ++c) {
-        prefetch.rows(r * kSubs + c, R * kSubs);
+        ahead.part();
         vi steps[kSubSteps];
         F::sub(packed.words, c, packed.head, steps);
         if constexpr (F::kReordered) F::restore(steps);
