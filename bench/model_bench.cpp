@@ -3,8 +3,8 @@
 // Not Google Benchmark, for the reason matmul_bench gives: a pass and its bound have to be timed in turn. For each
 // number of threads, a prompt goes through the model, then the same matrices, mapped from the same file, meet as many
 // prepared rows and nothing else happens: no norms, no attention, no activations. The share is the time of these
-// products over the time of the pass; so is the share for generated tokens. Products are cut and handed out as the model
-// does it (models/product.h). Beside this stands what the probe measured in the same round.
+// products over the time of the pass; so is the share for generated tokens. Products are cut and handed out as the
+// model does it (models/product.h). Beside this stands what the probe measured in the same round.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -68,9 +68,10 @@ class ModelMatrices {
       const std::string name(view.name);
       if (!name.ends_with(".weight") || view.ndim < 2 || (name == "token_embd.weight" && !tied)) continue;
       if (view.ndim > 2)
-        throw Error(fmt::format("{}: the tensor '{}' has {} dimensions; this bench compares models whose tokens read all "
-                                "matrices, not mixtures",
-                                reader.path(), name, view.ndim));
+        throw Error(
+            fmt::format("{}: the tensor '{}' has {} dimensions; this bench compares models whose tokens read all "
+                        "matrices, not mixtures",
+                        reader.path(), name, view.ndim));
       const auto [place, added] = index.try_emplace(group_of(name), groups_.size());
       if (added) groups_.emplace_back();
       Group& group = groups_[place->second];
@@ -178,10 +179,11 @@ void report(const Options& options, const char* what, int threads, const Series&
   }
   const Measured t = engine::summarize(rate), s = engine::summarize(share), p = engine::summarize(of_peak);
   const double alone = engine::summarize(series.products).median;
-  fmt::print("{:9} {} thr {:8.1f} t/s; products alone {:8.1f} t/s, {:6.1f} {} = {:3.0f} % of the peak; share of the pass"
-             " {:3.0f} % [{:.0f}..{:.0f}]\n",
-             what, threads, t.median, tokens / alone, work / alone, unit, 100 * p.median, 100 * s.median,
-             100 * s.lowest, 100 * s.highest);
+  fmt::print(
+      "{:9} {} thr {:8.1f} t/s; products alone {:8.1f} t/s, {:6.1f} {} = {:3.0f} % of the peak; share of the pass"
+      " {:3.0f} % [{:.0f}..{:.0f}]\n",
+      what, threads, t.median, tokens / alone, work / alone, unit, 100 * p.median, 100 * s.median, 100 * s.lowest,
+      100 * s.highest);
   std::fflush(stdout);
   lines.write({{"kind", "model"},
                {"model", options.model},
@@ -218,8 +220,8 @@ void run(const Options& options) {
     Products of_prompt(matrices.groups(), options.prompt, kernels, pool), of_token(matrices.groups(), 1, kernels, pool);
     Series prompts, tokens;
     for (std::size_t repetition = 0; repetition <= options.repetitions; ++repetition) {
-      const auto peak = probe.run(matrices.floats() ? engine::PeakKind::kF32Fma : engine::PeakKind::kInt8Dot,
-                                  engine::Cores::kAll);
+      const auto peak =
+          probe.run(matrices.floats() ? engine::PeakKind::kF32Fma : engine::PeakKind::kInt8Dot, engine::Cores::kAll);
       if (options.prompt != 0) {
         const double pass = bed.run(prompt, {})->prompt_seconds, alone = of_prompt.seconds();
         if (repetition != 0) prompts.add(pass, alone, peak);  // the first warms up
@@ -247,7 +249,8 @@ int main(int argc, char** argv) {
   hk::bench::Options options;
   CLI::App app("Measures a dense model's passes against its matrices alone.", "model_bench");
   app.add_option("model", options.model, "A .hk or GGUF file")->required();
-  app.add_option("-p,--prompt", options.prompt, "Tokens of a prompt; default: 512; 0: none")->check(CLI::Range(0, 4096));
+  app.add_option("-p,--prompt", options.prompt, "Tokens of a prompt; default: 512; 0: none")
+      ->check(CLI::Range(0, 4096));
   app.add_option("-n,--generate", options.generate, "Tokens to generate; default: 16; 0: none")
       ->check(CLI::Range(0, 4096));
   app.add_option("-d,--depth", options.depth, "Positions in the context before them; default: 0")

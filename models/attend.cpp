@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 namespace hk::models {
@@ -14,6 +15,8 @@ namespace {
 
 // Queries that share one reading of a page: enough to hide the load of keys, few enough for their sums to stay in L1.
 constexpr std::size_t kQueriesABlock = 32;
+// The largest tile of queries that attention kernels take on any level.
+constexpr std::size_t kQueriesATile = 8;
 // A context is split over the workers when there are fewer tasks than this for each of them: eight heads on two threads
 // would be even, but a core that is taken away would hold up an eighth of a long context.
 constexpr std::size_t kTasksAThread = 16;
@@ -188,7 +191,10 @@ void Attention::finish(const AttentionSpec& spec, const Block& block, std::size_
 }
 
 void Attention::run(const AttentionSpec& spec, std::span<const Segment> segments, const Rows& q, const Rows& out) {
-  const std::size_t rows_a_block = std::max<std::size_t>(1, kQueriesABlock / group_of(spec));
+  // queries meet keys in eights: whole eights of them, where that is possible
+  const std::size_t group = group_of(spec), unit = kQueriesATile / std::gcd(kQueriesATile, group);
+  const std::size_t most = std::max<std::size_t>(1, kQueriesABlock / group);
+  const std::size_t rows_a_block = most < unit ? most : most / unit * unit;
   blocks_.clear();
   for (const Segment& segment : segments) {
     for (std::size_t row = 0; row < segment.rows; row += rows_a_block)

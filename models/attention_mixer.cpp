@@ -5,6 +5,13 @@
 #include <cmath>
 
 namespace hk::models {
+namespace {
+
+// Rows whose keys are stored one head after the other. Sixteen positions share the cache lines of their keys
+// (kernels/kv_type.h), 4 KiB for 128 dimensions: all heads of one row after the other would throw each other out of L1.
+constexpr std::size_t kRowsStored = 16;
+
+}  // namespace
 
 AttentionMixer::AttentionMixer(Stage& stage, Attention& attention)
     : stage_(stage), attention_(attention), mixed_rows_(stage.kernels) {}
@@ -21,7 +28,13 @@ Rows AttentionMixer::run(const AttentionSpec& spec, const PreparedRows& input) {
   const std::size_t n = input.rows().n;
   project(spec, input);
   engine::StageTimer timer("rotation, cache");
-  for_rows(stage_.pool, n, [&](std::size_t i) { place_heads(spec, i); });
+  for_row_runs(stage_.pool, n, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t first = begin; first < end; first += kRowsStored) {
+      const std::size_t count = std::min(kRowsStored, end - first);
+      for (std::size_t i = first; i < first + count; ++i) place_heads(spec, i);
+      if (spec.k) store(spec, first, count);
+    }
+  });
 
   const Rows mixed = mixed_buffer_.shape(n, spec.heads * spec.value_length);
   timer.next("attention", spec.window != 0 ? "window" : "");
@@ -65,7 +78,7 @@ void AttentionMixer::project(const AttentionSpec& spec, const PreparedRows& inpu
   stage_.products.run("q, k, v");
 }
 
-/// Row i's q, k and v from projection to use: clamped, normalised, rotated, scaled; k and v go into the cache.
+/// Row i's q, k and v from projection to use: clamped, normalised, rotated, scaled.
 void AttentionMixer::place_heads(const AttentionSpec& spec, std::size_t i) {
   if (spec.q_holds_gate) {
     for (std::size_t head = 0; head < spec.heads; ++head) {
@@ -96,21 +109,26 @@ void AttentionMixer::place_heads(const AttentionSpec& spec, std::size_t i) {
     scale *= static_cast<float>(1 + static_cast<double>(spec.temperature_scale) * std::log(1 + step));
   }
   stage_.kernels.scale(q_[i], scale, q_.cols);
-  if (spec.k) store(spec, i);
-}
-
-void AttentionMixer::store(const AttentionSpec& spec, std::size_t i) {
-  const RowPlace& place = stage_.places[i];
-  const std::size_t page = place.position / kernels::kKvPage;
-  const std::size_t in_page = place.position % kernels::kKvPage;
-  const kernels::KvType type = place.sequence->kv_type();
+  if (!spec.k || !spec.v_norm) return;
   for (std::size_t head = 0; head < spec.kv_heads; ++head) {
     float* value = v_[i] + head * spec.value_length;
-    if (spec.v_norm) stage_.norm(spec.v_norm, value, spec.value_length, value);
-    stage_.kernels.store_key(k_[i] + head * spec.key_length, spec.key_length, type, in_page,
-                             place.sequence->keys(spec.kv_slot, head, page));
-    stage_.kernels.store_value(value, spec.value_length, type, in_page,
-                               place.sequence->values(spec.kv_slot, head, page));
+    stage_.norm(spec.v_norm, value, spec.value_length, value);
+  }
+}
+
+/// Keys and values of rows into the cache, head by head.
+void AttentionMixer::store(const AttentionSpec& spec, std::size_t first, std::size_t count) {
+  for (std::size_t head = 0; head < spec.kv_heads; ++head) {
+    for (std::size_t i = first; i < first + count; ++i) {
+      const RowPlace& place = stage_.places[i];
+      const std::size_t page = place.position / kernels::kKvPage;
+      const std::size_t in_page = place.position % kernels::kKvPage;
+      const kernels::KvType type = place.sequence->kv_type();
+      stage_.kernels.store_key(k_[i] + head * spec.key_length, spec.key_length, type, in_page,
+                               place.sequence->keys(spec.kv_slot, head, page));
+      stage_.kernels.store_value(v_[i] + head * spec.value_length, spec.value_length, type, in_page,
+                                 place.sequence->values(spec.kv_slot, head, page));
+    }
   }
 }
 

@@ -23,7 +23,7 @@ class AttentionMixer {
   void norm_heads(const AttentionSpec& spec, const NormSpec& norm, float* row, std::size_t heads,
                   std::size_t size) const;
   void rotate(const AttentionSpec& spec, std::size_t i, float* row, std::size_t heads) const;
-  void store(const AttentionSpec& spec, std::size_t i);
+  void store(const AttentionSpec& spec, std::size_t first, std::size_t count);
   void apply_gate(const AttentionSpec& spec, const float* gate, float* row) const;
 
   Stage& stage_;

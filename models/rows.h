@@ -38,21 +38,23 @@ class RowBuffer {
   engine::AlignedBuffer<float> buffer_;
 };
 
-/// Calls f(i) for every row. A handful of rows is done by the caller: waking workers costs more (microseconds) than a
-/// norm.
+/// Calls f(first, end) for runs of rows that cover all n. A handful of rows is done by the caller: waking workers costs
+/// more (microseconds) than a norm.
 template <typename F>
-void for_rows(engine::ThreadPool& pool, std::size_t n, F&& f) {
+void for_row_runs(engine::ThreadPool& pool, std::size_t n, F&& f) {
   constexpr std::size_t kInline = 4;
   const std::size_t threads = static_cast<std::size_t>(pool.threads());
   if (pool.rehearses()) return;
-  if (n <= kInline || threads == 1) {
-    for (std::size_t i = 0; i < n; ++i) f(i);
-    return;
-  }
+  if (n <= kInline || threads == 1) return f(std::size_t{0}, n);
   const std::size_t rows = std::max<std::size_t>(1, n / (threads * 4));  // a few chunks a thread level out slow cores
-  pool.run((n + rows - 1) / rows, [&](std::size_t chunk, int) {
-    const std::size_t end = std::min(n, (chunk + 1) * rows);
-    for (std::size_t i = chunk * rows; i < end; ++i) f(i);
+  pool.run((n + rows - 1) / rows, [&](std::size_t chunk, int) { f(chunk * rows, std::min(n, (chunk + 1) * rows)); });
+}
+
+/// Calls f(i) for every row.
+template <typename F>
+void for_rows(engine::ThreadPool& pool, std::size_t n, F&& f) {
+  for_row_runs(pool, n, [&](std::size_t first, std::size_t end) {
+    for (std::size_t i = first; i < end; ++i) f(i);
   });
 }
 

@@ -38,9 +38,16 @@ HK_INLINE vf exp_f(vf x) {
   return select(x == x, y, x);
 }
 
-HK_INLINE vf sigmoid_f(vf x) { return 1.0f / (1.0f + exp_f(-x)); }
-/// Absolute error below 2e-7.
-HK_INLINE vf tanh_f(vf x) { return 2.0f * sigmoid_f(2.0f * x) - 1.0f; }
+/// 1 / (1 + e^-x), without the ends of exp_f: below -88 it stays at 6e-39, and NaN becomes a number.
+HK_INLINE vf sigmoid_f(vf x) {
+  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: its sum with a small number has the rounded number as low bits
+  const vf y = min_f(max_f(vf{} - x, set_f(-86.0f)), set_f(88.0f));
+  const vf shifted = fma(y, set_f(1.44269504088896341f), set_f(kShift));
+  const vf p = exp_polynomial(exp_remainder(y, shifted - kShift));
+  return 1.0f / (1.0f + as_f(as_i(p) + (as_i(shifted) << 23)));
+}
+/// Absolute error below 2e-7. NaN stays.
+HK_INLINE vf tanh_f(vf x) { return select(x == x, 2.0f * sigmoid_f(2.0f * x) - 1.0f, x); }
 
 /// The lanes kBy places further, around the end.
 template <int kBy>

@@ -110,12 +110,13 @@ template <typename F>
 struct Unit {
   alignas(64) vi words[kUnitWords<F>];
 
-  HK_INLINE void load(const std::uint8_t* const* rows, std::size_t offset, int blocks) {
-    if (blocks == kUnitBlocks) {
+  /// Nothing from `end` on may be read.
+  HK_INLINE void load(const std::uint8_t* const* rows, std::size_t offset, int blocks, const std::uint8_t* end) {
+    // behind a row's last blocks lie the next row's, which nobody looks at
+    if (blocks == kUnitBlocks || static_cast<std::size_t>(end - rows[W - 1]) >= offset + kUnitBytes<F>) {
       load_words<kUnitWords<F>>(rows, offset, words);
       return;
     }
-    // the end of a row: nothing behind it may be read
     std::uint8_t copies[W][kUnitBytes<F>] = {};
     const std::uint8_t* pointers[W];
     for (int lane = 0; lane < W; ++lane) {
@@ -228,7 +229,7 @@ HK_NOINLINE void block_stream(const Panel& panel, const MatmulArgs& args, const 
   const std::size_t second = args.n - A;  // groups may overlap
   vf sums[kGroups][R][A] = {};
   Unit<F> packed;
-  WindowAhead<kUnitBytes<F>> ahead(panel, args, units);
+  WindowAhead<kUnitBytes<F>> ahead(panel, args, blocks * kUnitBytes<F> / kUnitBlocks);
   for (std::size_t unit = 0; unit < units; ++unit) {
     ahead.template unit<R * kUnitBlocks>(unit);
     const std::size_t first = unit * kUnitBlocks;
@@ -238,7 +239,7 @@ HK_NOINLINE void block_stream(const Panel& panel, const MatmulArgs& args, const 
       terms[group].set(ActivationBlocks(args, layout, group == 0 ? 0 : second, first), count);
 #pragma GCC unroll 1
     for (int r = 0; r < R; ++r) {
-      packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count);
+      packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count, panel.end);
       ActivationBlocks x(args, layout, 0, first), y(args, layout, second, first);
       vf acc[kGroups][A];
       for (int group = 0; group < kGroups; ++group) {
@@ -267,7 +268,7 @@ HK_NOINLINE void block_tiles(const Panel& panel, const MatmulArgs& args, const A
                              std::size_t first_activation, std::size_t n, BlockScratch<F>& scratch) {
   const std::size_t blocks = args.cols / 32, units = (blocks + kUnitBlocks - 1) / kUnitBlocks;
   Unit<F> packed;
-  WindowAhead<kUnitBytes<F>> ahead(panel, args, units);
+  WindowAhead<kUnitBytes<F>> ahead(panel, args, blocks * kUnitBytes<F> / kUnitBlocks);
   for (std::size_t first_unit = 0; first_unit < units; first_unit += kTileUnits) {
     int unpacked = 0;
     for (std::size_t unit = first_unit; unit < units && unit < first_unit + kTileUnits; ++unit) {
@@ -276,7 +277,7 @@ HK_NOINLINE void block_tiles(const Panel& panel, const MatmulArgs& args, const A
       const int count = blocks - first < kUnitBlocks ? static_cast<int>(blocks - first) : kUnitBlocks;
 #pragma GCC unroll 1
       for (int r = 0; r < R; ++r) {
-        packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count);
+        packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count, panel.end);
         packed.for_blocks(count, [&](int b, const vi* steps, const vf* scale, vf min) HK_LAMBDA_INLINE {
           ahead.part();
           for (int u = 0; u < 8; ++u) scratch.steps[unpacked + b][u][r] = steps[u];

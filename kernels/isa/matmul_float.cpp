@@ -236,7 +236,7 @@ HK_NOINLINE void float_tiles(const Panel& panel, const MatmulArgs& args, std::si
                              FloatScratch& scratch) {
   constexpr int kParts = R * kFloatChunk / kWideColumns<F>;
   const std::size_t units = (args.cols + kFloatChunk - 1) / kFloatChunk;
-  WindowAhead<F::kBytes * kFloatChunk> ahead(panel, args, units);
+  WindowAhead<F::kBytes * kFloatChunk> ahead(panel, args, args.cols * F::kBytes);
   for (std::size_t unit = 0; unit < units; ++unit) {
     const std::size_t first = unit * kFloatChunk;
     ahead.template unit<kParts>(unit);

@@ -258,7 +258,7 @@ HK_NOINLINE void super_stream(const Panel& panel, const MatmulArgs& args, const 
   alignas(64) std::uint8_t ordered[kGroups * A][256];
   SuperUnit<F> packed;
   BiasStarts<F, kGroups * A> starts;
-  WindowAhead<F::kBytes> ahead(panel, args, blocks);
+  WindowAhead<F::kBytes> ahead(panel, args, blocks * F::kBytes);
   for (std::size_t block = 0; block < blocks; ++block) {
     ahead.template unit<R * kSubs>(block);
     ActivationSupers x[2] = {{args, layout, 0, block}, {args, layout, second, block}};
@@ -304,7 +304,7 @@ HK_NOINLINE void super_tiles(const Panel& panel, const MatmulArgs& args, const A
   constexpr int kSubs = 256 / F::kSub, kSubSteps = F::kSub / 4;
   const std::size_t blocks = args.cols / 256;
   SuperUnit<F> packed;
-  WindowAhead<F::kBytes> ahead(panel, args, blocks);
+  WindowAhead<F::kBytes> ahead(panel, args, blocks * F::kBytes);
   for (std::size_t block = 0; block < blocks; ++block) {
     ahead.template unit<R * kSubs>(block);
 #pragma GCC unroll 1

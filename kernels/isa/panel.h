@@ -40,6 +40,7 @@ inline constexpr std::size_t kLine = 64;
 struct Panel {
   const std::uint8_t* rows[kPanel];  // row pointers; past the end the last row repeats and its results are dropped
   int count;                         // rows that exist
+  const std::uint8_t* end;           // of the call's weights
   float* out;                        // results of the panel's first row
   std::size_t out_stride;
 };
@@ -52,6 +53,7 @@ HK_INLINE Panel make_panel(const MatmulArgs& args, std::size_t first) {
   for (int r = 0; r < kPanel; ++r) {
     panel.rows[r] = base + static_cast<std::size_t>(r < panel.count ? r : panel.count - 1) * args.weight_stride;
   }
+  panel.end = static_cast<const std::uint8_t*>(args.weights) + args.rows * args.weight_stride;
   panel.out = args.out + first;
   panel.out_stride = args.out_stride;
   return panel;
@@ -96,29 +98,34 @@ class Ahead {
 template <int kBytes>
 class WindowAhead {
  public:
-  HK_INLINE WindowAhead(const Panel& panel, const MatmulArgs& args, std::size_t units)
+  /// `row_bytes`: of all units, the last of which may be shorter.
+  HK_INLINE WindowAhead(const Panel& panel, const MatmulArgs& args, std::size_t row_bytes)
       : first_(panel.rows[0]),
         stride_(args.weight_stride),
-        units_(static_cast<std::uint32_t>(units)),
-        windows_((units_ * kBytes + kWindow - 1) / kWindow) {}
-  /// The unit that is being worked on, in order, in kParts parts.
+        row_bytes_(static_cast<std::uint32_t>(row_bytes)),
+        units_((row_bytes_ + kBytes - 1) / kBytes),
+        windows_((row_bytes_ + kWindow - 1) / kWindow) {}
+  /// The unit that is being worked on, in order, in kParts parts (a shorter one in fewer).
   template <int kParts>
   HK_INLINE void unit(std::size_t index) {
     if (index != next_) return;
     // of equal length, so that a short one need not ask for a long one
     const auto end = [&](std::uint32_t window) { return units_ * (window + 1) / windows_; };
+    const auto bytes = [&](std::uint32_t from, std::uint32_t to) {
+      return (to == units_ ? row_bytes_ : to * kBytes) - from * kBytes;
+    };
     const bool last = window_ + 1 == windows_;
     next_ = end(window_++);
-    const std::size_t there = (last ? end(0) : end(window_) - next_) * kBytes;
-    ahead_.begin(last ? first_ + kPanel * stride_ : first_ + next_ * kBytes, there, stride_, kPanel,
-                 (next_ - static_cast<std::uint32_t>(index)) * kParts);
+    const std::uint32_t here = bytes(static_cast<std::uint32_t>(index), next_) * kParts / kBytes;
+    ahead_.begin(last ? first_ + kPanel * stride_ : first_ + next_ * kBytes,
+                 last ? bytes(0, end(0)) : bytes(next_, end(window_)), stride_, kPanel, here == 0 ? 1 : here);
   }
   HK_INLINE void part() { ahead_.part(); }
 
  private:
   const std::uint8_t* first_;
   std::size_t stride_;
-  std::uint32_t units_, windows_, window_ = 0, next_ = 0;
+  std::uint32_t row_bytes_, units_, windows_, window_ = 0, next_ = 0;
   Ahead ahead_{};
 };
 
