@@ -22,6 +22,7 @@
 #include "bench/report.h"
 #include "engine/container/model_reader.h"
 #include "engine/generate/speed_test.h"
+#include "engine/runtime/profile.h"
 #include "engine/runtime/roofline.h"
 #include "engine/runtime/thread_pool.h"
 #include "kernels/quant/sample_blocks.h"
@@ -159,31 +160,47 @@ class Products {
   models::RowBuffer outs_[3];
 };
 
-/// What one kind of pass took, and its products alone, in turn.
+/// What one kind of pass took, its products alone, and attention at the machine's limits, in turn.
 struct Series {
-  std::vector<double> model, products, peak;
-  void add(double pass, double alone, double limit) {
+  std::vector<double> model, products, attention, peak;
+  void add(double pass, double alone, double least_attention, double limit) {
     model.push_back(pass);
     products.push_back(alone);
+    attention.push_back(least_attention);
     peak.push_back(limit);
   }
 };
 
+/// What attention had to do in what `run` does.
+template <typename Run>
+engine::StageWork attention_work(const Run& run) {
+  engine::Profile profile;
+  run();
+  engine::StageWork work;
+  for (const engine::Profile::Stage& stage : profile.stages()) {
+    if (stage.name == "attention") work += stage.work;
+  }
+  return work;
+}
+
 void report(const Options& options, const char* what, int threads, const Series& series, double tokens, double work,
             const char* unit, JsonLines& lines) {
-  std::vector<double> rate, share, of_peak;
+  std::vector<double> rate, share, both, of_peak;
   for (std::size_t i = 0; i < series.model.size(); ++i) {
     rate.push_back(tokens / series.model[i]);
     share.push_back(series.products[i] / series.model[i]);
+    both.push_back((series.products[i] + series.attention[i]) / series.model[i]);
     of_peak.push_back(work / series.products[i] / series.peak[i]);
   }
-  const Measured t = engine::summarize(rate), s = engine::summarize(share), p = engine::summarize(of_peak);
+  const Measured t = engine::summarize(rate), s = engine::summarize(share), b = engine::summarize(both);
+  const Measured p = engine::summarize(of_peak);
   const double alone = engine::summarize(series.products).median;
   fmt::print(
-      "{:9} {} thr {:8.1f} t/s; products alone {:8.1f} t/s, {:6.1f} {} = {:3.0f} % of the peak; share of the pass"
-      " {:3.0f} % [{:.0f}..{:.0f}]\n",
+      "{:9} {} thr {:8.1f} t/s; products alone {:8.1f} t/s, {:6.1f} {} = {:3.0f} % of the peak; share of the pass "
+      "{:3.0f}"
+      " % [{:.0f}..{:.0f}], with attention at its limit {:3.0f} % [{:.0f}..{:.0f}]\n",
       what, threads, t.median, tokens / alone, work / alone, unit, 100 * p.median, 100 * s.median, 100 * s.lowest,
-      100 * s.highest);
+      100 * s.highest, 100 * b.median, 100 * b.lowest, 100 * b.highest);
   std::fflush(stdout);
   lines.write({{"kind", "model"},
                {"model", options.model},
@@ -193,7 +210,8 @@ void report(const Options& options, const char* what, int threads, const Series&
                {"tokens_a_second", to_json(t)},
                {"products_seconds", to_json(engine::summarize(series.products))},
                {"products_of_peak", to_json(p)},
-               {"share", to_json(s)}});
+               {"share", to_json(s)},
+               {"share_with_attention", to_json(b)}});
 }
 
 void run(const Options& options) {
@@ -219,21 +237,26 @@ void run(const Options& options) {
     engine::SpeedBed bed(*model, {std::max(prompt.positions(), generate.positions())});
     Products of_prompt(matrices.groups(), options.prompt, kernels, pool), of_token(matrices.groups(), 1, kernels, pool);
     Series prompts, tokens;
-    for (std::size_t repetition = 0; repetition <= options.repetitions; ++repetition) {
-      const auto peak =
-          probe.run(matrices.floats() ? engine::PeakKind::kF32Fma : engine::PeakKind::kInt8Dot, engine::Cores::kAll);
+    const auto n = static_cast<double>(options.generate);
+    engine::StageWork prompt_attention, token_attention;  // of the warm-up
+    if (options.prompt != 0) prompt_attention = attention_work([&] { bed.run(prompt, {}); });
+    bed.prepare(generate, {});
+    if (options.generate != 0) token_attention = attention_work([&] { bed.run(generate, {}); });
+    for (std::size_t repetition = 0; repetition < options.repetitions; ++repetition) {
       if (options.prompt != 0) {
+        const double peak =
+            probe.run(matrices.floats() ? engine::PeakKind::kF32Fma : engine::PeakKind::kInt8Dot, engine::Cores::kAll);
+        const double f32 = probe.run(engine::PeakKind::kF32Fma, engine::Cores::kAll);
         const double pass = bed.run(prompt, {})->prompt_seconds, alone = of_prompt.seconds();
-        if (repetition != 0) prompts.add(pass, alone, peak);  // the first warms up
+        prompts.add(pass, alone, static_cast<double>(prompt_attention.float_macs) / 1e9 / f32, peak);
       }
-      bed.prepare(generate, {});
-      const double read = probe.run(engine::PeakKind::kRead, engine::Cores::kAll);
       if (options.generate != 0) {
-        const auto n = static_cast<double>(options.generate);
+        bed.prepare(generate, {});
+        const double read = probe.run(engine::PeakKind::kRead, engine::Cores::kAll);
         const double pass = bed.run(generate, {})->generate_seconds / n;
         double alone = 0;
         for (std::size_t i = 0; i < options.generate; ++i) alone += of_token.seconds();
-        if (repetition != 0) tokens.add(pass, alone / n, read);
+        tokens.add(pass, alone / n, static_cast<double>(token_attention.bytes) / 1e9 / n / read, read);
       }
     }
     if (options.prompt != 0)

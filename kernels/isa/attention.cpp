@@ -134,15 +134,20 @@ void attend_page(const AttendPageArgs& args) {
 void attend_merge(float* max, float* sum, float* acc, float page_max, float page_sum, const float* page_acc,
                   std::size_t value_size) {
   if (page_sum == 0) return;  // nothing visible in the page
-  const float largest = page_max > *max ? page_max : *max;
-  // exp of one lane, by the same polynomial as everywhere
-  const float keep = *sum == 0 ? 0.0f : exp_f(set_f(*max - largest))[0];
-  const float take = exp_f(set_f(page_max - largest))[0];
-  *max = largest;
+  if (*sum == 0) {            // the first that is
+    *max = page_max;
+    *sum = page_sum;
+    __builtin_memcpy(acc, page_acc, value_size * sizeof(float));
+    return;
+  }
+  // exp of one lane, by the same polynomial as everywhere; of the larger one it is 1
+  const bool larger = page_max > *max;
+  const float other = exp_f(set_f(larger ? *max - page_max : page_max - *max))[0];
+  const float keep = larger ? other : 1.0f, take = larger ? 1.0f : other;
+  if (larger) *max = page_max;
   *sum = *sum * keep + page_sum * take;
   for_lanes(value_size, [&](std::size_t d, int count) HK_LAMBDA_INLINE {
-    const vf old = *sum == 0 ? vf{} : load_some(acc + d, count) * keep;
-    store_some(acc + d, fma(load_some(page_acc + d, count), set_f(take), old), count);
+    store_some(acc + d, fma(load_some(page_acc + d, count), set_f(take), load_some(acc + d, count) * keep), count);
   });
 }
 
