@@ -18,6 +18,13 @@ constexpr std::size_t kFewRows = 8;
 // Reading and unpacking a weight row costs about as much as multiplying it with this many activation rows.
 constexpr std::size_t kRowsAReadingCosts = 4;
 
+/// Workers that keep step each walk through a stretch of their own: what a chunk asked for ahead is then the same
+/// worker's next one.
+std::size_t chunk_of_walk(std::size_t number, std::size_t chunks, std::size_t walks) {
+  const std::size_t walk = number % walks;
+  return walk * (chunks / walks) + std::min(walk, chunks % walks) + number / walks;
+}
+
 }  // namespace
 
 void PreparedRows::choose(std::initializer_list<const Matrix*> matrices) {
@@ -160,7 +167,9 @@ void Products::run(std::string_view stage) {
         product.n > kFewRows ? std::max(kRowUnit, wanted / kRowUnit * kRowUnit) : kernels::round_up(wanted, kRowUnit);
     first_chunk_.push_back(first_chunk_.back() + (product.matrix.rows + product.chunk_rows - 1) / product.chunk_rows);
   }
-  pool_.run(first_chunk_.back(), [&](std::size_t chunk, int) {
+  const std::size_t chunks = first_chunk_.back(), walks = static_cast<std::size_t>(pool_.threads());
+  pool_.run(chunks, [&](std::size_t number, int) {
+    const std::size_t chunk = chunk_of_walk(number, chunks, walks);
     const auto which =
         static_cast<std::size_t>(std::ranges::upper_bound(first_chunk_, chunk) - first_chunk_.begin()) - 1;
     const Product& product = list_[which];
