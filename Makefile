@@ -32,7 +32,7 @@ bench:
 report:
 	scripts/install-packages.sh bench
 	cmake --preset release -DHK_BUILD_TESTS=OFF -DHK_BUILD_BENCH=ON >/dev/null
-	cmake --build build/release --target make_model hk-run
+	cmake --build build/release --target make_model model_bench hk-run
 	scripts/report.sh
 
 clean:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything beyond `make test`: formatting, sanitizers, fuzzing, kernels of other CPUs under emulation, gcc.
-# Usage: check.sh [format|emulated|fuzz|fast|asan|tsan|gcc ...]   (default: the first three, which fit the hour that
+# Usage: check.sh [format|emulated|fast|fuzz|asan|tsan|gcc ...]   (default: the first four, which fit the hour that
 # continuous integration has)
 #   fast: the fast tests, with the kernels of the generic level, under the address and undefined-behaviour sanitizers, in
 #         the build of the fuzzers; asan: more tests and levels
@@ -8,7 +8,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/install-packages.sh check
 steps=("$@")
-[ ${#steps[@]} -eq 0 ] && steps=(format emulated fuzz)
+[ ${#steps[@]} -eq 0 ] && steps=(format emulated fast fuzz)
 
 launcher=()
 command -v ccache >/dev/null && launcher=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)

@@ -26,7 +26,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ ${#models[@]} -eq 0 ] && models=(smol-135m:q8_0 qwen3-0.6b:q8_0 llama-1b:q4_k llama-8b:q4_k)
-for program in bench/make_model cli/hk-run; do
+for program in bench/make_model bench/model_bench cli/hk-run; do
   if [ ! -x "$build/$program" ]; then
     echo "report.sh: $build/$program is not there; 'make report' builds and runs it" >&2
     exit 1
@@ -46,6 +46,9 @@ for model in "${models[@]}"; do
   echo
   # threads take turns, so that a machine that slows down does so for both
   "$build/cli/hk-run" bench "$file" -p 512 -n 64 -d 0 -t "1,$threads" -r 6
+  echo
+  # beside its matrices alone
+  "$build/bench/model_bench" "$file" -t "1,$threads"
   if [ "$depth" -ne 0 ]; then
     echo
     "$build/cli/hk-run" bench "$file" -p 0 -n 32 -d "$depth" -t "$threads" -r 3

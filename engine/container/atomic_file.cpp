@@ -51,6 +51,7 @@ bool can_link_descriptors() { return ::access("/proc/self/fd", X_OK) == 0; }
 }  // namespace
 
 AtomicFile::AtomicFile(const std::string& path) : path_(path), target_(resolve(path)) {
+  if (path_.empty()) throw Error("the name of the file to write is empty", ErrorKind::kUsage);
   struct stat old {};
   const bool replaces = ::stat(target_.c_str(), &old) == 0;
   // A rename over a device or pipe would replace it, which nobody means.

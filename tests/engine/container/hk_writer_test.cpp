@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "engine/container/atomic_file.h"
 #include "engine/container/hk_index.h"
 #include "engine/container/validate.h"
 #include "tests/engine/container/hk_fixtures.h"
@@ -267,6 +268,11 @@ TEST(HkWriter, ShardsAndTheirIndex) {
     }
     for (const auto& finding : validate(reader)) ADD_FAILURE() << finding.text;
   }
+}
+
+TEST(HkWriter, AnEmptyNameIsRefusedAsSuch) {
+  const std::string why = error_of([] { AtomicFile file(""); });
+  EXPECT_NE(why.find("the name of the file to write is empty"), std::string::npos) << why;
 }
 
 TEST(HkWriter, EmptyModelsAndEmptyTensors) {
