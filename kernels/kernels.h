@@ -37,6 +37,9 @@ struct MatmulArgs {
 };
 using MatmulFn = void (*)(const MatmulArgs& args);
 
+/// Up to so many activation rows, matrix kernels read each weight once and pass it through registers (isa/panel.h):
+/// then memory decides how fast they are, and with more of them arithmetic.
+inline constexpr std::size_t kStreamedRows = 8;
 /// Queries that attention takes at a time; more are cut into chunks.
 inline constexpr std::size_t kQueryChunk = 32;
 /// Scratch memory of attend_page: rows of scores, and for q8_0 queries and weights as integers. Small enough for L2.

@@ -8,9 +8,6 @@
 namespace hk::models {
 namespace {
 
-// Up to so many rows the matrices are read once and pass through registers (kernels/isa/panel.h): what comes out is
-// little, and small pieces of the matrices keep all workers busy.
-constexpr std::size_t kFewRows = 8;
 // Rows that gate and up are unpacked for at a time, at most: their results lie in L2, half a MiB.
 constexpr std::size_t kRowsTogether = 256;
 // The same where the matrices have too few columns for all workers.
@@ -53,7 +50,8 @@ Rows FeedForward::run(const FeedForwardSpec& spec, const PreparedRows& input) {
 /// Depends on nothing that changes from pass to pass but on whether there are more than a few rows, so that buffers can
 /// be foretold.
 bool FeedForward::runs_together(const FeedForwardSpec& spec, std::size_t n) const {
-  if (n <= kFewRows || spec.sub_norm || spec.activation.sparsity != 0) return false;  // these need whole rows
+  if (n <= kernels::kStreamedRows || spec.sub_norm || spec.activation.sparsity != 0)
+    return false;  // these need whole rows
   const auto threads = static_cast<std::size_t>(stage_.pool.most_threads());
   const std::size_t pieces_of_prompt = pieces(spec.up.rows) * (kRowsTogether / rows_together(spec.up.rows, threads));
   return threads == 1 || pieces_of_prompt >= threads * kPiecesAThread;
@@ -69,8 +67,8 @@ void FeedForward::make_inner(const FeedForwardSpec& spec, const PreparedRows& in
     timer.add(work_of(spec.up, n));
   }
   // Single tokens take these as well: passes of both kinds have their buffers after one of many rows.
-  gate_buffer_.shape(kFewRows, cols);
-  if (spec.gate) up_buffer_.shape(kFewRows, cols);
+  gate_buffer_.shape(kernels::kStreamedRows, cols);
+  if (spec.gate) up_buffer_.shape(kernels::kStreamedRows, cols);
   inner_.begin(PreparedRows::take_floats({&spec.down}) ? gate_buffer_.shape(n, cols) : Rows{nullptr, 0, n, cols},
                {&spec.down});
   const std::size_t floats = std::min(n, together) * kPartStride;

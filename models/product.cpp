@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::size_t kRowUnit = 32;       // weight rows a kernel likes to take together (kernels.h)
 constexpr std::size_t kChunksAThread = 8;  // enough for a slow core to hand over work, few enough to be cheap
-// Up to so many rows a chunk is read as fast as memory gives it; hand-outs would show if chunks were smaller.
-constexpr std::size_t kFewRows = 8;
 // Reading and unpacking a weight row costs about as much as multiplying it with this many activation rows.
 constexpr std::size_t kRowsAReadingCosts = 4;
 
@@ -162,9 +160,10 @@ void Products::run(std::string_view stage) {
   for (Product& product : list_) {
     const auto rows = static_cast<std::size_t>(std::max(1.0, chunk_cost / row_cost(product)));
     // Of a prompt, whole units downwards: 9 chunks on two threads would leave one of them idle for a tenth of the time.
+    // A chunk that is read as fast as memory gives it is shorter than that, and hand-outs would show.
     const std::size_t wanted = std::min(rows, product.matrix.rows);
-    product.chunk_rows =
-        product.n > kFewRows ? std::max(kRowUnit, wanted / kRowUnit * kRowUnit) : kernels::round_up(wanted, kRowUnit);
+    product.chunk_rows = product.n > kernels::kStreamedRows ? std::max(kRowUnit, wanted / kRowUnit * kRowUnit)
+                                                            : kernels::round_up(wanted, kRowUnit);
     first_chunk_.push_back(first_chunk_.back() + (product.matrix.rows + product.chunk_rows - 1) / product.chunk_rows);
   }
   const std::size_t chunks = first_chunk_.back(), walks = static_cast<std::size_t>(pool_.threads());

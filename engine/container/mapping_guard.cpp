@@ -24,6 +24,7 @@ struct Slot {
 constexpr std::size_t kSlots = 4096;
 Slot slots[kSlots];
 const char* program_name = "";
+std::atomic_flag speaking = ATOMIC_FLAG_INIT;
 
 void say(const char* text) {
   for (std::size_t left = std::strlen(text); left != 0;) {
@@ -40,6 +41,10 @@ void on_bus_error(int signal, siginfo_t* info, void*) {
   for (const Slot& slot : slots) {
     const std::uintptr_t begin = slot.begin.load(std::memory_order_acquire);
     if (begin == 0 || address < begin || address >= slot.end.load(std::memory_order_acquire)) continue;
+    // Several workers come here at once: one speaks and ends the program, the others wait for that.
+    if (speaking.test_and_set()) {
+      while (true) ::pause();
+    }
     const char* path = slot.path.load(std::memory_order_acquire);
     say(program_name);
     say(": ");
@@ -59,7 +64,8 @@ void install_mapping_guard(const char* program) {
   program_name = program;
   struct sigaction action {};
   action.sa_sigaction = on_bus_error;
-  action.sa_flags = SA_SIGINFO | SA_RESETHAND;
+  // Not SA_RESETHAND: a second worker's signal would then end the program before the first has spoken.
+  action.sa_flags = SA_SIGINFO;
   ::sigemptyset(&action.sa_mask);
   ::sigaction(SIGBUS, &action, nullptr);
 }

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "kernels/kernels.h"
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
@@ -57,8 +58,6 @@ constexpr std::chrono::microseconds kWorkerSpin{200};
 constexpr std::chrono::microseconds kCallerSpin{500};
 // Looks between two readings of the clock.
 constexpr int kLooks = 64;
-// Up to so many rows the matrix kernels read each weight once and wait for memory.
-constexpr std::size_t kDecodeRows = 8;
 constexpr std::uint64_t kLeftMask = 0xffffffffu;
 constexpr std::size_t kMaxChunks = std::size_t{1} << 31;
 
@@ -233,7 +232,7 @@ void ThreadPool::set_shares(Shares shares) {
   shares_ = {std::clamp(shares.decode, 1, impl_->threads), std::clamp(shares.prefill, 1, impl_->threads)};
 }
 
-void ThreadPool::use_share(std::size_t rows) { use(rows <= kDecodeRows ? shares_.decode : shares_.prefill); }
+void ThreadPool::use_share(std::size_t rows) { use(rows <= kernels::kStreamedRows ? shares_.decode : shares_.prefill); }
 
 void ThreadPool::use(int threads) {
   const int wanted = std::clamp(threads, 1, impl_->threads);

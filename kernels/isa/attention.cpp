@@ -134,7 +134,8 @@ void attend_page(const AttendPageArgs& args) {
 void attend_merge(float* max, float* sum, float* acc, float page_max, float page_sum, const float* page_acc,
                   std::size_t value_size) {
   if (page_sum == 0) return;  // nothing visible in the page
-  if (*sum == 0) {            // the first that is
+  if (*sum == 0) {
+    // nothing before it
     *max = page_max;
     *sum = page_sum;
     __builtin_memcpy(acc, page_acc, value_size * sizeof(float));

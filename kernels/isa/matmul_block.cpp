@@ -105,6 +105,16 @@ inline constexpr int kUnitWords = F::kPhaseWords* kUnitBlocks / F::kPhases;
 template <typename F>
 inline constexpr int kUnitBytes = 4 * kUnitWords<F>;
 
+template <typename F>
+HK_INLINE std::size_t row_bytes(const MatmulArgs& args) {
+  return args.cols / 32 * kUnitBytes<F> / kUnitBlocks;
+}
+/// Behind the last row that the call may read.
+template <typename F>
+HK_INLINE const std::uint8_t* end_of_weights(const MatmulArgs& args) {
+  return static_cast<const std::uint8_t*>(args.weights) + (args.rows - 1) * args.weight_stride + row_bytes<F>(args);
+}
+
 /// Up to kUnitBlocks blocks of W rows, transposed.
 template <typename F>
 struct Unit {
@@ -229,7 +239,8 @@ HK_NOINLINE void block_stream(const Panel& panel, const MatmulArgs& args, const 
   const std::size_t second = args.n - A;  // groups may overlap
   vf sums[kGroups][R][A] = {};
   Unit<F> packed;
-  WindowAhead<kUnitBytes<F>> ahead(panel, args, blocks * kUnitBytes<F> / kUnitBlocks);
+  WindowAhead<kUnitBytes<F>> ahead(panel, args, row_bytes<F>(args));
+  const std::uint8_t* end = end_of_weights<F>(args);
   for (std::size_t unit = 0; unit < units; ++unit) {
     ahead.template unit<R * kUnitBlocks>(unit);
     const std::size_t first = unit * kUnitBlocks;
@@ -239,7 +250,7 @@ HK_NOINLINE void block_stream(const Panel& panel, const MatmulArgs& args, const 
       terms[group].set(ActivationBlocks(args, layout, group == 0 ? 0 : second, first), count);
 #pragma GCC unroll 1
     for (int r = 0; r < R; ++r) {
-      packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count, panel.end);
+      packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count, end);
       ActivationBlocks x(args, layout, 0, first), y(args, layout, second, first);
       vf acc[kGroups][A];
       for (int group = 0; group < kGroups; ++group) {
@@ -268,7 +279,8 @@ HK_NOINLINE void block_tiles(const Panel& panel, const MatmulArgs& args, const A
                              std::size_t first_activation, std::size_t n, BlockScratch<F>& scratch) {
   const std::size_t blocks = args.cols / 32, units = (blocks + kUnitBlocks - 1) / kUnitBlocks;
   Unit<F> packed;
-  WindowAhead<kUnitBytes<F>> ahead(panel, args, blocks * kUnitBytes<F> / kUnitBlocks);
+  WindowAhead<kUnitBytes<F>> ahead(panel, args, row_bytes<F>(args));
+  const std::uint8_t* end = end_of_weights<F>(args);
   for (std::size_t first_unit = 0; first_unit < units; first_unit += kTileUnits) {
     int unpacked = 0;
     for (std::size_t unit = first_unit; unit < units && unit < first_unit + kTileUnits; ++unit) {
@@ -277,7 +289,7 @@ HK_NOINLINE void block_tiles(const Panel& panel, const MatmulArgs& args, const A
       const int count = blocks - first < kUnitBlocks ? static_cast<int>(blocks - first) : kUnitBlocks;
 #pragma GCC unroll 1
       for (int r = 0; r < R; ++r) {
-        packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count, panel.end);
+        packed.load(panel.rows + r * W, unit * kUnitBytes<F>, count, end);
         packed.for_blocks(count, [&](int b, const vi* steps, const vf* scale, vf min) HK_LAMBDA_INLINE {
           ahead.part();
           for (int u = 0; u < 8; ++u) scratch.steps[unpacked + b][u][r] = steps[u];

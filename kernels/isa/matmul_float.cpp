@@ -203,8 +203,7 @@ HK_NOINLINE void float_stream(const Panel& panel, const MatmulArgs& args) {
         const std::size_t columns = args.cols - from < kColumns ? args.cols - from : kColumns;
         const std::size_t row = last && !end ? 0 : static_cast<std::size_t>(r * W + lane + kRows);
         ahead.begin(panel.rows[0] + row * args.weight_stride + from * F::kBytes, columns * F::kBytes,
-                    args.weight_stride, kRows,
-                    static_cast<std::uint32_t>(kGroups * ((stretch + kOfLine - 1) / kOfLine)));
+                    args.weight_stride, kRows, kGroups * ((stretch + kOfLine - 1) / kOfLine));
         for (int chunk = 0; chunk < chunks; ++chunk) {
           const std::size_t at = first + static_cast<std::size_t>(chunk) * kFloatChunk;
           const int count = args.cols - at < kFloatChunk ? static_cast<int>(args.cols - at) : kFloatChunk;

@@ -29,18 +29,17 @@ inline constexpr int kMaxA = 4, kMaxSingleA = 4;
 #endif
 inline constexpr int kPanel = R * W;
 
-/// Weights are asked for a window ahead of their use: so many bytes of each row of a panel. A panel's row lies behind
-/// the other, so asking goes through memory in its order, page after page, where the hardware follows on its own; and
-/// it goes to L2, where two windows of 32 rows (128 KiB) stay, because there are far fewer places for lines on their
-/// way to L1. On a Zen 4 core that reads 28 GB/s, asking for each of 32 rows 256 bytes ahead into L1 came to 8.5 GB/s,
-/// windows of 1 KiB to 24, of 2 KiB to 28, of 4 KiB to 30.
+/// Weights are asked for a window ahead of their use: so many bytes of each row of a panel. A panel's rows lie one
+/// behind the other, so asking goes through memory in its order, page after page, where the hardware follows on its
+/// own; and it goes to L2, where two windows of 32 rows (128 KiB) stay, because there are far fewer places for lines on
+/// their way to L1. On a Zen 4 core that reads 28 GB/s, asking for each of 32 rows 256 bytes ahead into L1 came to 8.5
+/// GB/s, windows of 1 KiB to 24, of 2 KiB to 28, of 4 KiB to 30.
 inline constexpr std::size_t kWindow = 2048;
 inline constexpr std::size_t kLine = 64;
 
 struct Panel {
   const std::uint8_t* rows[kPanel];  // row pointers; past the end the last row repeats and its results are dropped
   int count;                         // rows that exist
-  const std::uint8_t* end;           // of the call's weights
   float* out;                        // results of the panel's first row
   std::size_t out_stride;
 };
@@ -53,7 +52,6 @@ HK_INLINE Panel make_panel(const MatmulArgs& args, std::size_t first) {
   for (int r = 0; r < kPanel; ++r) {
     panel.rows[r] = base + static_cast<std::size_t>(r < panel.count ? r : panel.count - 1) * args.weight_stride;
   }
-  panel.end = static_cast<const std::uint8_t*>(args.weights) + args.rows * args.weight_stride;
   panel.out = args.out + first;
   panel.out_stride = args.out_stride;
   return panel;
@@ -65,20 +63,18 @@ class Ahead {
  public:
   /// `bytes` of each of `rows` rows from `first` on, `stride` apart, in `parts` parts. What is asked for need not
   /// exist.
-  HK_INLINE void begin(const std::uint8_t* first, std::size_t bytes, std::size_t stride, std::uint32_t rows,
-                       std::uint32_t parts) {
+  HK_INLINE void begin(const std::uint8_t* first, std::size_t bytes, std::size_t stride, std::size_t rows,
+                       std::size_t parts) {
     at_ = first;
     end_ = first + bytes;
     bytes_ = bytes;
     stride_ = stride;
-    const auto lines = static_cast<std::uint32_t>((bytes + kLine - 1) / kLine) * rows;
-    lines_ = static_cast<int>((lines + parts - 1) / parts);
+    // whole lines, though that may be some too many: a count that changes from part to part cost 3 to 10 %
+    lines_ = static_cast<int>(((bytes + kLine - 1) / kLine * rows + parts - 1) / parts);
   }
   /// The next of the parts.
-  HK_INLINE void part() { part(lines_); }
-  /// The next `lines`, where the caller knows how many make a part.
-  HK_INLINE void part(int lines) {
-    for (int i = 0; i < lines; ++i) {
+  HK_INLINE void part() {
+    for (int i = 0; i < lines_; ++i) {
       __builtin_prefetch(at_, 0, 2);
       at_ += kLine;
       const bool over = at_ >= end_;  // no branch: rows end at any time
@@ -102,7 +98,7 @@ class WindowAhead {
   HK_INLINE WindowAhead(const Panel& panel, const MatmulArgs& args, std::size_t row_bytes)
       : first_(panel.rows[0]),
         stride_(args.weight_stride),
-        row_bytes_(static_cast<std::uint32_t>(row_bytes)),
+        row_bytes_(row_bytes),
         units_((row_bytes_ + kBytes - 1) / kBytes),
         windows_((row_bytes_ + kWindow - 1) / kWindow) {}
   /// The unit that is being worked on, in order, in kParts parts (a shorter one in fewer).
@@ -110,13 +106,13 @@ class WindowAhead {
   HK_INLINE void unit(std::size_t index) {
     if (index != next_) return;
     // of equal length, so that a short one need not ask for a long one
-    const auto end = [&](std::uint32_t window) { return units_ * (window + 1) / windows_; };
-    const auto bytes = [&](std::uint32_t from, std::uint32_t to) {
+    const auto end = [&](std::size_t window) { return units_ * (window + 1) / windows_; };
+    const auto bytes = [&](std::size_t from, std::size_t to) {
       return (to == units_ ? row_bytes_ : to * kBytes) - from * kBytes;
     };
     const bool last = window_ + 1 == windows_;
     next_ = end(window_++);
-    const std::uint32_t here = bytes(static_cast<std::uint32_t>(index), next_) * kParts / kBytes;
+    const std::size_t here = bytes(index, next_) * kParts / kBytes;
     ahead_.begin(last ? first_ + kPanel * stride_ : first_ + next_ * kBytes,
                  last ? bytes(0, end(0)) : bytes(next_, end(window_)), stride_, kPanel, here == 0 ? 1 : here);
   }
@@ -124,8 +120,7 @@ class WindowAhead {
 
  private:
   const std::uint8_t* first_;
-  std::size_t stride_;
-  std::uint32_t row_bytes_, units_, windows_, window_ = 0, next_ = 0;
+  std::size_t stride_, row_bytes_, units_, windows_, window_ = 0, next_ = 0;
   Ahead ahead_{};
 };
 

@@ -8,7 +8,7 @@ namespace {
 
 TEST(MemoryText, ChoosesAUnitThatShowsSomething) {
   EXPECT_EQ(memory_text(0), "0.0 MiB");
-  EXPECT_EQ(memory_text(1), "1 bytes");
+  EXPECT_EQ(memory_text(1), "1 byte");
   EXPECT_EQ(memory_text(1023), "1023 bytes");
   EXPECT_EQ(memory_text(1024), "1 KiB");
   EXPECT_EQ(memory_text(52428), "51 KiB");
