@@ -4,7 +4,8 @@
 // number of threads, a prompt goes through the model, then the same matrices, mapped from the same file, meet as many
 // prepared rows and nothing else happens: no norms, no attention, no activations. The share is the time of these
 // products over the time of the pass; so is the share for generated tokens. Products are cut and handed out as the
-// model does it (models/product.h). Beside this stands what the probe measured in the same round.
+// model does it (models/product.h). Beside this stands what the probe measured in the same round: the second share adds
+// what attention takes at least, its multiply-adds at the f32 peak or its cache at the read rate.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -197,8 +198,7 @@ void report(const Options& options, const char* what, int threads, const Series&
   const double alone = engine::summarize(series.products).median;
   fmt::print(
       "{:9} {} thr {:8.1f} t/s; products alone {:8.1f} t/s, {:6.1f} {} = {:3.0f} % of the peak; share of the pass "
-      "{:3.0f}"
-      " % [{:.0f}..{:.0f}], with attention at its limit {:3.0f} % [{:.0f}..{:.0f}]\n",
+      "{:3.0f} % [{:.0f}..{:.0f}], with attention at its limit {:3.0f} % [{:.0f}..{:.0f}]\n",
       what, threads, t.median, tokens / alone, work / alone, unit, 100 * p.median, 100 * s.median, 100 * s.lowest,
       100 * s.highest, 100 * b.median, 100 * b.lowest, 100 * b.highest);
   std::fflush(stdout);
@@ -232,7 +232,7 @@ void run(const Options& options) {
     engine::ThreadPool pool(threads);
     engine::RooflineProbe probe(kernels, pool);
     const auto model = models::open(reader, pool, kernels);
-    const engine::SpeedTest prompt{options.prompt, 0, 0, 1, options.chunk};
+    const engine::SpeedTest prompt{options.prompt, 0, options.depth, 1, options.chunk};  // one context for both
     const engine::SpeedTest generate{0, options.generate, options.depth, 1, options.chunk};
     engine::SpeedBed bed(*model, {std::max(prompt.positions(), generate.positions())});
     Products of_prompt(matrices.groups(), options.prompt, kernels, pool), of_token(matrices.groups(), 1, kernels, pool);
@@ -276,7 +276,7 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 4096));
   app.add_option("-n,--generate", options.generate, "Tokens to generate; default: 16; 0: none")
       ->check(CLI::Range(0, 4096));
-  app.add_option("-d,--depth", options.depth, "Positions in the context before them; default: 0")
+  app.add_option("-d,--depth", options.depth, "Positions in the context before; default: 0")
       ->check(CLI::Range(0, 1 << 20));
   app.add_option("--chunk", options.chunk, "Tokens of a prompt in one call; default: 512")->check(CLI::Range(1, 4096));
   app.add_option("-t,--threads", options.threads, "Thread counts, 0 for the default; default: 1,0")
