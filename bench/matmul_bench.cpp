@@ -7,8 +7,9 @@
 // meets all alike, and what is reported is the median of these fractions with the lowest and the highest. That pairing
 // cannot be expressed there.
 //
-// Counted are the bytes of the weights and rows x cols x activations multiply-accumulates. Work is cut as
-// models/product does it. The activations are quantized before: a model does that once for several matrices.
+// Counted are the bytes of the weights and rows x cols x activations multiply-accumulates. Work is cut
+// as models/product does it for a token; chunks are handed out in their order. The activations are quantized before: a
+// model does that once for several matrices.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

@@ -239,9 +239,14 @@ void run(const Options& options) {
     Series prompts, tokens;
     const auto n = static_cast<double>(options.generate);
     engine::StageWork prompt_attention, token_attention;  // of the warm-up
-    if (options.prompt != 0) prompt_attention = attention_work([&] { bed.run(prompt, {}); });
-    bed.prepare(generate, {});
-    if (options.generate != 0) token_attention = attention_work([&] { bed.run(generate, {}); });
+    if (options.prompt != 0) {
+      prompt_attention = attention_work([&] { bed.run(prompt, {}); });
+      of_prompt.seconds();
+    }
+    if (options.generate != 0) {
+      token_attention = attention_work([&] { bed.run(generate, {}); });
+      of_token.seconds();
+    }
     for (std::size_t repetition = 0; repetition < options.repetitions; ++repetition) {
       if (options.prompt != 0) {
         const double peak =
@@ -251,7 +256,6 @@ void run(const Options& options) {
         prompts.add(pass, alone, static_cast<double>(prompt_attention.float_macs) / 1e9 / f32, peak);
       }
       if (options.generate != 0) {
-        bed.prepare(generate, {});
         const double read = probe.run(engine::PeakKind::kRead, engine::Cores::kAll);
         const double pass = bed.run(generate, {})->generate_seconds / n;
         double alone = 0;

@@ -77,14 +77,7 @@ HK_INLINE Seen seen_by(const AttendPageArgs& args, std::size_t query, int n) {
 }
 
 /// e^x for x <= 0: 0 below -87, where results near the smallest normal number end. NaN stays.
-HK_INLINE vf exp_negative(vf x) {
-  constexpr float kShift = 12582912.0f;  // 1.5 * 2^23: its sum with a small number has the rounded number as low bits
-  const vf shifted = fma(x, set_f(1.44269504088896341f), set_f(kShift));
-  const vf n = shifted - kShift;
-  const vf p = exp_polynomial(exp_remainder(x, n));
-  const vf y = as_f(as_i(p) + (as_i(shifted) << 23));
-  return select(x == x, select(x < -87.0f, vf{}, y), x);
-}
+HK_INLINE vf exp_negative(vf x) { return select(x == x, select(x < -87.0f, vf{}, exp_within(x)), x); }
 
 /// Soft cap, position bias, mask, then exp(score - max) in place, over the positions that its tile has scores for.
 HK_INLINE void exponentials(const AttendPageArgs& args, std::size_t query, Seen seen, float* scores) {

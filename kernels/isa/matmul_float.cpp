@@ -14,7 +14,7 @@ inline constexpr int kChains = W / kRowsAVector;
 inline constexpr int kChainColumns = kFloatChunk / kChains;
 
 /// Up to so many activations are streamed.
-inline constexpr int kStreamedA = 8;
+inline constexpr int kStreamedA = kStreamedRows;
 
 struct FloatScratch {
   alignas(64) vf columns[kChains][kChainColumns][R];  ///< [k % kChains][k / kChains]

@@ -10,7 +10,7 @@ namespace hk::kernels {
 namespace {
 
 /// Up to so many activations are streamed: of eight, q6_k takes 0.8 times as long as through tiles, q4_k as long.
-inline constexpr int kStreamedA = 8;
+inline constexpr int kStreamedA = kStreamedRows;
 /// Of formats that are cheap to unpack, or dear to multiply as they come in streams.
 inline constexpr int kFewStreamedA = 4;
 
