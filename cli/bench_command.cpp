@@ -146,8 +146,7 @@ bool differ(const std::vector<BenchSetting>& all, const Get& get) {
 /// One line on a terminal, redrawn in place.
 void show_progress(const std::string& text) {
   if (!stderr_is_terminal()) return;
-  std::fputs(fmt::format("\r\x1b[K{}", text).c_str(), stderr);
-  std::fflush(stderr);
+  write_aside(fmt::format("\r\x1b[K{}", text));
 }
 
 void print_machine(const engine::Topology& topology, const std::string& why, BenchRunner& runner, int threads) {

@@ -4,17 +4,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "base/error.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/streams.h"
 #include "engine/runtime/memory.h"
 #include "engine/runtime/topology.h"
 
 namespace hk::cli {
 
-void note(const std::string& text) { std::fputs(fmt::format("hk-run: note: {}\n", text).c_str(), stderr); }
+void note(const std::string& text) { write_aside(fmt::format("hk-run: note: {}\n", text)); }
 
 void LoadOptions::add_to(CLI::App& command) {
   constexpr auto kGroup = "Model";

@@ -27,7 +27,7 @@ using hk::ErrorKind;
 
 int fail(const std::string& sentence, ErrorKind kind) {
   std::fflush(stdout);  // what was answered before comes first where both go to one place
-  std::fputs(fmt::format("hk-run: {}\n", sentence).c_str(), stderr);
+  hk::cli::write_aside(fmt::format("hk-run: {}\n", sentence));
   return static_cast<int>(kind);
 }
 

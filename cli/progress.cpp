@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <utility>
 
+#include "cli/streams.h"
 #include "cli/text.h"
 
 namespace hk::cli {
@@ -42,14 +42,12 @@ void Progress::update(std::uint64_t done) {
   } else {
     line = fmt::format("\r\x1b[K{} {}, {}", label_, bytes_text(done), rate_text(rate));
   }
-  std::fputs(line.c_str(), stderr);
-  std::fflush(stderr);
+  write_aside(line);
 }
 
 void Progress::clear() {
   if (!drawn_) return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
+  write_aside("\r\x1b[K");
   drawn_ = false;
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/write_all.h"
 #include "cli/text.h"
 
 namespace hk::cli {
@@ -46,11 +47,17 @@ bool stdout_is_terminal() { return isatty(STDOUT_FILENO) == 1; }
 bool stderr_is_terminal() { return isatty(STDERR_FILENO) == 1; }
 
 void write_answer(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+  // Past stdio: its buffers lose what a signal interrupts.
+  if (std::fflush(stdout) == 0 && write_all(STDOUT_FILENO, text) == text.size()) return;
   throw Error(fmt::format("cannot write the answer: {}", std::strerror(errno)), ErrorKind::kResource);
 }
 
-void write_note(std::string_view line) { std::fputs(fmt::format("{}\n", line).c_str(), stderr); }
+void write_note(std::string_view line) { write_aside(fmt::format("{}\n", line)); }
+
+void write_aside(std::string_view text) {
+  std::fflush(stderr);
+  write_all(STDERR_FILENO, text);
+}
 
 std::string read_text(const std::string& path, std::size_t limit) {
   if (path == "-") return read_all(stdin, "standard input", limit);
@@ -67,15 +74,13 @@ void PrefillProgress::update(std::size_t done, std::size_t total) {
   const auto now = std::chrono::steady_clock::now();
   if (!stderr_is_terminal() || now - start_ < kQuick || (now - last_ < kInterval && done < total)) return;
   last_ = now;
-  std::fputs(fmt::format("\r\x1b[Kreading the prompt: {} of {} tokens", done, total).c_str(), stderr);
-  std::fflush(stderr);
+  write_aside(fmt::format("\r\x1b[Kreading the prompt: {} of {} tokens", done, total));
   drawn_ = true;
 }
 
 void PrefillProgress::clear() {
   if (!drawn_) return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
+  write_aside("\r\x1b[K");
   drawn_ = false;
 }
 

@@ -22,6 +22,8 @@ bool stderr_is_terminal();
 void write_answer(std::string_view text);
 /// One line on stderr.
 void write_note(std::string_view line);
+/// Text on stderr as it is; what cannot be written is left out.
+void write_aside(std::string_view text);
 
 inline constexpr std::size_t kMostText = std::size_t{1} << 30;
 /// Content of a file, or of standard input for "-". Throws hk::Error, also when it is longer than `limit`: a device or

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/write_all.h"
 #include "cli/batch/line_stream.h"
 #include "cli/batch/result_line.h"
 #include "cli/output_check.h"
@@ -162,15 +163,8 @@ void AnswerFile::rewrite() {
 }
 
 bool AnswerFile::try_write(const std::string& text) {
-  std::size_t done = 0;
-  while (done < text.size()) {
-    const auto written = ::write(descriptor_, text.data() + done, text.size() - done);
-    if (written > 0) {
-      done += static_cast<std::size_t>(written);
-      continue;
-    }
-    if (written < 0 && errno == EINTR) continue;
-    const int error = written < 0 ? errno : ENOSPC;
+  if (const auto done = write_all(descriptor_, text); done < text.size()) {
+    const int error = errno;
     if (done > 0 && regular_ && ::ftruncate(descriptor_, static_cast<off_t>(size_)) != 0)
       throw Error(fmt::format("{}: half a line was written and cannot be removed: {}; --resume does", options_.path,
                               std::strerror(errno)),

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "cli/streams.h"
 
@@ -57,8 +56,7 @@ void BatchProgress::update(const BatchCount& count, const engine::Scheduler& sch
   if (terminal_) {
     next_ = now + kRedraw;
     drawn_ = true;
-    std::fputs(fmt::format("\r\x1b[K{}, {} running", line(count, scheduler), scheduler.running()).c_str(), stderr);
-    std::fflush(stderr);
+    write_aside(fmt::format("\r\x1b[K{}, {} running", line(count, scheduler), scheduler.running()));
   } else {
     next_ = now + kLogLine;
     write_note(line(count, scheduler));
@@ -78,8 +76,7 @@ void BatchProgress::report(const BatchCount& count, const engine::Scheduler& sch
 
 void BatchProgress::clear() {
   if (!drawn_) return;
-  std::fputs("\r\x1b[K", stderr);
-  std::fflush(stderr);
+  write_aside("\r\x1b[K");
   drawn_ = false;
 }
 

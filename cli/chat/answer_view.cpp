@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "cli/chat/screen.h"
 #include "cli/streams.h"
 
@@ -29,7 +27,7 @@ void AnswerView::reasoning(std::string_view text, std::size_t tokens) {
   if (options_.reasoning == ReasoningView::kHidden) return;
   if (!options_.terminal) {
     if (options_.reasoning != ReasoningView::kShown) return;
-    std::fwrite(text.data(), 1, text.size(), stderr);
+    write_aside(text);
     in_reasoning_ = reasoning_begun_ = true;
     line_open_ = !text.ends_with('\n');
     return;
@@ -58,7 +56,7 @@ void AnswerView::end_reasoning() {
   if (!in_reasoning_) return;
   in_reasoning_ = false;
   if (!options_.terminal) {
-    std::fputs(line_open_ ? "\n" : "", stderr);
+    write_aside(line_open_ ? "\n" : "");
     line_open_ = false;
     return;
   }

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/write_all.h"
 #include "cli/chat/chat_json.h"
 #include "cli/streams.h"
 #include "engine/container/atomic_file.h"
@@ -183,14 +184,8 @@ void SessionFile::rewrite(const ChatState& state) {
 }
 
 void SessionFile::append(const std::string& line, bool sync) {
-  std::string_view rest = line;
-  while (!rest.empty()) {
-    const ssize_t written = ::write(file_, rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0)
-      throw Error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)), ErrorKind::kResource);
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
+  if (write_all(file_, line) < line.size())
+    throw Error(fmt::format("{}: cannot be written: {}", path_.string(), std::strerror(errno)), ErrorKind::kResource);
   if (sync) ::fdatasync(file_);
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/write_all.h"
 #include "cli/streams.h"
 
 namespace hk::cli {
@@ -25,7 +26,7 @@ class TemporaryText {
     path_ = (std::filesystem::temp_directory_path() / "hk-message-XXXXXX.md").string();
     const int file = ::mkstemps(path_.data(), 3);
     if (file < 0) fail();
-    const bool written = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+    const bool written = write_all(file, text) == text.size();
     ::close(file);
     if (!written) fail();
   }

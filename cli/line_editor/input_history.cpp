@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/utf8.h"
+#include "base/write_all.h"
 #include "engine/container/atomic_file.h"
 
 namespace hk::cli {
@@ -84,9 +85,7 @@ void InputHistory::append(const std::string& entry) const {
   if (file < 0) return;
   const std::string line = escaped(entry);
   // One write, so that several chats can share the file.
-  if (::write(file, line.data(), line.size()) < 0) {
-    // The entry is lost for later runs, which is no reason to stop.
-  }
+  write_all(file, line);  // else the entry is lost for later runs, which is no reason to stop
   ::close(file);
 }
 

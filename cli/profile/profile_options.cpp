@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
 #include "cli/profile/profile_table.h"
 #include "cli/profile/trace_file.h"
+#include "cli/streams.h"
 
 namespace hk::cli {
 namespace {
@@ -31,7 +31,7 @@ std::size_t ProfileOptions::keep_events() const { return json ? kMostEvents : 0;
 
 void ProfileOptions::report(const ProfiledParts& parts) const {
   if (table) {
-    for (const ProfiledPart& part : parts) std::fputs(profile_table(part).c_str(), stderr);
+    for (const ProfiledPart& part : parts) write_aside(profile_table(part));
   }
   if (json) write_trace(*json, parts);
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/write_all.h"
 
 namespace hk::engine {
 namespace {
@@ -117,13 +118,7 @@ std::span<std::byte> AtomicFile::map(std::uint64_t size) {
 }
 
 void AtomicFile::write(std::uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const auto written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<::off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail("write", written < 0 ? errno : ENOSPC);
-    offset += static_cast<std::uint64_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  if (write_all_at(descriptor_, offset, bytes) < bytes.size()) fail("write", errno);
 }
 
 void AtomicFile::copy(int from, std::uint64_t from_offset, std::uint64_t size, std::uint64_t to_offset) {

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/write_all.h"
 
 namespace hk::engine {
 namespace {
@@ -92,13 +93,7 @@ void HkEdit::append(std::uint64_t offset, std::span<const std::byte> bytes) {
     (void)!::ftruncate(descriptor_, static_cast<::off_t>(old_size));
     fail(error);
   };
-  while (!bytes.empty()) {
-    const auto written = ::pwrite(descriptor_, bytes.data(), bytes.size(), static_cast<::off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) undo_and_fail(written < 0 ? errno : ENOSPC);
-    offset += static_cast<std::uint64_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  if (write_all_at(descriptor_, offset, bytes) < bytes.size()) undo_and_fail(errno);
   if (::fsync(descriptor_) != 0) undo_and_fail(errno);
 }
 

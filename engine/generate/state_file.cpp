@@ -18,6 +18,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/write_all.h"
 #include "kernels/kernels.h"
 
 namespace hk::engine {
@@ -125,14 +126,8 @@ void StateFile::remove() {
 }
 
 void StateFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = ::pwrite(file_, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0)
-      throw Error(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)), ErrorKind::kResource);
-    offset += static_cast<std::uint64_t>(written);
-    bytes = bytes.subspan(static_cast<std::size_t>(written));
-  }
+  if (write_all_at(file_, offset, bytes) < bytes.size())
+    throw Error(fmt::format("{}: cannot be written: {}", path_, std::strerror(errno)), ErrorKind::kResource);
 }
 
 void StateFile::write_header(const Layout& layout, std::size_t length) {

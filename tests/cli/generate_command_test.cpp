@@ -1,5 +1,6 @@
 // hk-run generate and hardware from outside: streams, options, exit codes, and the golden answers of the demo model.
 #include <gtest/gtest.h>
+#include <sys/ioctl.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -166,6 +167,48 @@ TEST(Generate, AFullDiskIsAnError) {
   RunOptions options;
   options.out_path = "/dev/full";
   EXPECT_EQ(hk_run({"generate", model, "-p", "Hello", "-n", "3", "--ignore-eos"}, options).exit_code, 3);
+}
+
+// A write that waits for a slow reader is cut short by the signal, which is no failure of the output: the answer so far
+// arrives whole.
+TEST(Generate, InterruptWhileTheReaderIsSlow) {
+  const std::string model = std::string(source_root()) + "/demo/hinoki.hk";
+  const std::vector<std::string> story = {"generate",     model, "-p",    "Once upon a time", "-t", "1",
+                                          "--ignore-eos", "-c",  "20000", "--temp",           "0"};
+  int ends[2];
+  ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ASSERT_GE(::fcntl(ends[1], F_SETPIPE_SZ, 4096), 4096);
+  std::string out;
+  RunOptions options;
+  options.in_child = [&] {
+    if (::dup2(ends[1], STDOUT_FILENO) < 0) ::_exit(126);
+  };
+  options.meanwhile = [&](pid_t child) {
+    ::close(ends[1]);
+    // Until the pipe is full and stays so.
+    for (int before = 0, same = 0; same < 20;) {
+      int now = 0;
+      if (::ioctl(ends[0], FIONREAD, &now) != 0) break;
+      same = now > 4000 && now == before ? same + 1 : 0;
+      before = now;
+      ::usleep(10'000);
+    }
+    ::kill(child, SIGINT);
+    ::usleep(50'000);  // it looks at the signal before there is room
+    char buffer[4096];
+    for (ssize_t got; (got = ::read(ends[0], buffer, sizeof buffer)) > 0;) out.append(buffer, static_cast<size_t>(got));
+    ::close(ends[0]);
+  };
+  const auto run = hk_run(story, options);
+  EXPECT_EQ(run.exit_code, 130) << run.err;
+  EXPECT_FALSE(has(run.err, "cannot write")) << run.err;
+  EXPECT_GT(out.size(), 4000u);
+  auto limited = story;
+  limited.insert(limited.end(), {"-n", "2500"});
+  const auto whole = hk_run(limited);
+  ASSERT_GT(whole.out.size(), out.size());
+  if (out.ends_with('\n')) out.pop_back();
+  EXPECT_EQ(whole.out.substr(0, out.size()), out);
 }
 
 TEST(Hardware, TextAndJson) {

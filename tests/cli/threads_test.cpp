@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -15,6 +14,7 @@
 
 #include "engine/runtime/cgroup.h"
 #include "engine/runtime/topology.h"
+#include "tests/support/processor_time.h"
 #include "tests/support/run_program.h"
 
 namespace hk::test {
@@ -116,15 +116,6 @@ TEST(Threads, PromptsMayHaveTheirOwnNumber) {
   EXPECT_EQ(generate({"-t", "-1"}).exit_code, 2);
 }
 
-/// Processor time of a process so far, in seconds; 0 when it cannot be asked for. Not /proc/PID/stat: its ticks of 10
-/// ms are longer than a short answer takes.
-double cpu_seconds(pid_t process) {
-  clockid_t clock{};
-  timespec time{};
-  if (::clock_getcpuclockid(process, &clock) != 0 || ::clock_gettime(clock, &time) != 0) return 0;
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
 TEST(Idle, AChatThatWaitsTakesNoTime) {
   const TemporaryFolder folder;
   const auto out_path = folder.path() / "out", err_path = folder.path() / "err";
@@ -149,9 +140,9 @@ TEST(Idle, AChatThatWaitsTakesNoTime) {
   for (int tries = 0; tries < 600 && !said(); ++tries) ::usleep(100 * 1000);
   EXPECT_TRUE(said());
   ::usleep(100 * 1000);
-  const double before = cpu_seconds(child);
+  const double before = processor_seconds(child);
   ::usleep(1000 * 1000);
-  EXPECT_LE(cpu_seconds(child) - before, 0.02);
+  EXPECT_LE(processor_seconds(child) - before, 0.02);
   EXPECT_GT(before, 0);
   ::close(ends[1]);
   int status = 0;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <functional>
 #include <string>
@@ -42,7 +43,10 @@ class TmuxTerminal {
     EXPECT_EQ(started.exit_code, 0) << started.err;
     tmux({"set-option", "-g", "escape-time", "0"});
   }
-  ~TmuxTerminal() { tmux({"kill-server"}); }
+  ~TmuxTerminal() {
+    hold(false);
+    tmux({"kill-server"});
+  }
   TmuxTerminal(const TmuxTerminal&) = delete;
   TmuxTerminal& operator=(const TmuxTerminal&) = delete;
 
@@ -99,6 +103,11 @@ class TmuxTerminal {
     const auto child = run_program({"/usr/bin/pgrep", "-P", shell.substr(0, shell.find('\n')), "hk-run"}).out;
     return child.empty() ? 0 : std::atoi(child.c_str());
   }
+  /// Stops the terminal itself, which then takes no more output, or lets it go on.
+  void hold(bool held) {
+    if (held) server_ = std::atoi(tmux({"display-message", "-p", "#{pid}"}).out.c_str());
+    if (server_ > 0) ::kill(server_, held ? SIGSTOP : SIGCONT);
+  }
 
  private:
   Outcome tmux(std::vector<std::string> arguments) {
@@ -109,6 +118,7 @@ class TmuxTerminal {
 
   TemporaryFolder folder_;
   std::string socket_;
+  int server_ = 0;
 };
 
 }  // namespace hk::test

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/processor_time.h"
 #include "tests/support/tmux.h"
 
 namespace hk::test {
@@ -116,6 +117,33 @@ TEST_F(ChatTerminal, InterruptKeepsTheAnswerAndTwiceLeaves) {
   terminal->wait_for_prompt();
   terminal->key("C-c");
   terminal->wait_for("[exit 130]");
+}
+
+// The signal finds the program in the middle of a write.
+TEST_F(ChatTerminal, InterruptWhileTheTerminalIsSlow) {
+  const auto terminal = chat({"--ignore-eos", "-c", "200000"});
+  terminal->enter("Tell me a story.");
+  terminal->wait_until([](const std::string& now) { return now.size() > 400; });
+  const int program = terminal->program();
+  ASSERT_GT(program, 0);
+  terminal->hold(true);
+  // A program whose output nobody takes soon waits and uses no processor.
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  double before = -1;
+  for (int same = 0; same < 10 && std::chrono::steady_clock::now() < limit;) {
+    const double now = processor_seconds(program);
+    same = now == before ? same + 1 : 0;
+    before = now;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  ::kill(program, SIGINT);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  terminal->hold(false);
+  terminal->wait_for("[stopped]");
+  terminal->wait_for_prompt();
+  EXPECT_EQ(messages(*terminal).size(), 2u);
+  terminal->key("C-d");
+  terminal->wait_for("[exit 0]");
 }
 
 TEST_F(ChatTerminal, ResizeKeepsTheText) {
