@@ -8,6 +8,8 @@
 //
 // Work is cut as models/attend does it: a task is one KV head and a block of 32 queries that share its pages. Caches of
 // several layers lie one behind the other and take turns, so that decoding reads memory and not the last-level cache.
+// With HK_COLD_BYTES=0 in the environment there is one layer: at short depths its cache stays in L2, and what shows is
+// the arithmetic.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -213,6 +215,12 @@ void run(benchmark::State& state, const kernels::KernelTable& table, const Shape
     state.counters["of_int8"] = Counter(macs / 1e9 / ((before.int8 + after.int8) / 2), Counter::kIsRate);
 }
 
+/// How much memory the caches of all layers take at least.
+std::size_t cold_bytes(const engine::Topology& topology) {
+  if (const char* asked = std::getenv("HK_COLD_BYTES")) return std::strtoull(asked, nullptr, 10);
+  return std::max(kColdBytes, 4 * engine::last_level_cache_bytes(topology));
+}
+
 int run_all(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return static_cast<int>(ErrorKind::kUsage);
@@ -223,7 +231,7 @@ int run_all(int argc, char** argv) {
   fmt::print(stderr, "{}\n", text(roofline));
   benchmark::AddCustomContext("kernels", std::string(table.level));
   benchmark::AddCustomContext("roofline", roofline_json(roofline).dump());
-  KvMemory memory(table, std::max(kColdBytes, 4 * engine::last_level_cache_bytes(topology)));
+  KvMemory memory(table, cold_bytes(topology));
   for (const KvType type : kernels::kKvTypes) {
     for (const std::size_t head_size : {64, 128}) {
       for (const std::size_t group : {1, 4, 8}) {

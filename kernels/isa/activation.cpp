@@ -13,24 +13,29 @@ struct ShortBlocks {
 /// quantize_group of `count` <= W blocks of 32, bit for bit: horizontal folds and divisions are done for all of them at
 /// once, which alone would take most of the time.
 HK_INLINE ShortBlocks quantize_blocks(const float* x, int count, std::int8_t* codes) {
-  vf peaks[W] = {};
+  vf peaks[W];
   for (int b = 0; b < count; ++b) peaks[b] = peaks_of(x + 32 * b, 32);
+  for (int b = count; b < W; ++b) peaks[b] = vf{};
   const vf peak = fold_each(peaks, larger_magnitude);
   const vf poison = peak - peak;
   const vi sound = peak > kSmallestPeak;
   alignas(64) float inverses[W];
   store_f(inverses, select(sound, 127.0f / peak, vf{}));
-  vf along[W] = {}, squares[W] = {}, first[W] = {}, second[W] = {};
+  vf along[W], squares[W], first[W], second[W];
   for (int b = 0; b < count; ++b) {
+    vf sum_along{}, sum_squares{}, sums[2] = {};  // in registers: the arrays are written once
+    const vf inverse = set_f(inverses[b]);
     for (int i = 0; i < 32; i += W) {
-      const vf scaled = load_f(x + 32 * b + i) * inverses[b];
+      const vf scaled = load_f(x + 32 * b + i) * inverse;
       const vf kept = codes_of(scaled);
-      along[b] = fma(scaled, kept, along[b]);
-      squares[b] = fma(kept, kept, squares[b]);
-      (i < 16 ? first : second)[b] += kept;
+      sum_along = fma(scaled, kept, sum_along);
+      sum_squares = fma(kept, kept, sum_squares);
+      sums[i / 16] += kept;
       store_codes(codes + 32 * b + i, __builtin_convertvector(kept, vi));
     }
+    along[b] = sum_along, squares[b] = sum_squares, first[b] = sums[0], second[b] = sums[1];
   }
+  for (int b = count; b < W; ++b) along[b] = squares[b] = first[b] = second[b] = vf{};
   const vf scale = peak / 127.0f * (sum_each(along) / sum_each(squares)) + poison;
   return {select(sound, scale, poison), __builtin_convertvector(sum_each(first), vi),
           __builtin_convertvector(sum_each(second), vi)};

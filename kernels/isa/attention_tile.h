@@ -25,10 +25,10 @@ inline constexpr std::size_t kSpan = 64;
 /// the speed. Asking goes to L2, a span ahead: there are far fewer places for lines on their way to L1.
 struct Ahead {
   const std::uint8_t* at;
-  int shift;  ///< tiles of queries, as a power of 2: each asks for its share
+  std::size_t share;  ///< of what is visited, in 65536ths: all tiles of queries together ask for a whole span
   /// The bytes of the present span from `offset` on are being visited. What is asked for need not exist.
   HK_INLINE void ask(std::size_t offset, std::size_t bytes) const {
-    for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(at + ((offset + line) >> shift), 0, 2);
+    for (std::size_t line = 0; line < bytes; line += 64) __builtin_prefetch(at + ((offset + line) * share >> 16), 0, 2);
   }
 };
 
@@ -37,16 +37,14 @@ struct Count {
   static constexpr int kValue = N;
 };
 
-/// Calls body(Count<N>, first query) for tiles of kLargest queries, then for the rest in tiles of 4, 2 and 1.
+/// Calls body(Count<N>, first query) for tiles of kLargest queries, then for the rest in tiles of 4, 2 and 1. Two tiles
+/// of 4 are faster than one of 6 and one of 2, whose queries meet each vector alone.
 template <int kLargest, typename Body>
 HK_INLINE void for_tiles(std::size_t n, const Body& body) {
   std::size_t i = 0;
-  for (; i + kLargest <= n; i += kLargest) body(Count<kLargest>{}, i);
+  for (; i + kLargest <= n && (kLargest != 6 || n - i != 8); i += kLargest) body(Count<kLargest>{}, i);
   if constexpr (kLargest > 4) {
-    if (i + 4 <= n) {
-      body(Count<4>{}, i);
-      i += 4;
-    }
+    for (; i + 4 <= n; i += 4) body(Count<4>{}, i);
   }
   if constexpr (kLargest > 2) {
     if (i + 2 <= n) {
@@ -139,20 +137,21 @@ template <int kLargest, typename Visit>
 HK_INLINE void for_spans(const AttendPageArgs& args, const void* base, std::size_t span_bytes, const void* next,
                          const Visit& visit) {
   const Seen all = seen_by(args, 0, static_cast<int>(args.n));
-  int shift = 0;
-  while (args.n > static_cast<std::size_t>(kLargest) << shift) ++shift;
+  std::size_t tiles = 0;
+  for_tiles<kLargest>(args.n, [&](auto, std::size_t) HK_LAMBDA_INLINE { ++tiles; });
   for (std::size_t from = all.first / kSpan * kSpan; from < all.last; from += kSpan) {
     const auto* here = static_cast<const std::uint8_t*>(base) + from / kSpan * span_bytes;
     const auto* behind = from + kSpan < all.last ? here + span_bytes : static_cast<const std::uint8_t*>(next);
+    std::size_t tiles_before = 0;
     for_tiles<kLargest>(args.n, [&](auto tile, std::size_t i) HK_LAMBDA_INLINE {
+      const std::size_t begin = tiles_before++ * span_bytes / tiles;
       const Seen seen = seen_by(args, i, tile.kValue);
       Part part{seen.first, seen.last, true, true};
       if (part.begin < from) part.begin = from, part.first = false;
       if (part.end > from + kSpan) part.end = from + kSpan, part.last = false;
       if (part.begin >= part.end) return;
       // with nothing to ask for: the first line of the span, which is there
-      const Ahead ahead =
-          behind == nullptr ? Ahead{here, 63} : Ahead{behind + (i / kLargest * span_bytes >> shift), shift};
+      const Ahead ahead = behind == nullptr ? Ahead{here, 0} : Ahead{behind + begin, 65536 / tiles};
       visit(tile, i, part, ahead);
     });
   }

@@ -299,7 +299,9 @@ HK_NOINLINE void block_tiles(const Panel& panel, const MatmulArgs& args, const A
       }
       unpacked += count;
     }
+    const bool last = first_unit + kTileUnits >= units;
     for_tiles<kMaxA, kStreamedA>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+      if (last) ask_for_results<A>(panel, first_activation + i);
       block_tile<F, A>(scratch, unpacked, args, layout, first_unit * kUnitBlocks, first_activation, i);
     });
   }

@@ -248,6 +248,7 @@ HK_NOINLINE void float_tiles(const Panel& panel, const MatmulArgs& args, std::si
       });
     }
     for_tiles<kMaxSingleA, kStreamedA>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+      if (unit + 1 == units) ask_for_results<A>(panel, first_activation + i);
       float_tile<A>(scratch, count, args, first, first_activation, i);
     });
   }

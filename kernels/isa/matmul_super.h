@@ -321,6 +321,7 @@ HK_NOINLINE void super_tiles(const Panel& panel, const MatmulArgs& args, const A
       }
     }
     for_tiles<kMaxSingleA, kMost>(n, [&]<int A>(std::size_t i) HK_LAMBDA_INLINE {
+      if (block + 1 == blocks) ask_for_results<A>(panel, first_activation + i);
       super_tile<F, A>(scratch, args, layout, block, first_activation, i);
     });
   }

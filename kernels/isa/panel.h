@@ -172,6 +172,16 @@ HK_INLINE void store_results(const Panel& panel, std::size_t i, const vf* sums) 
   }
 }
 
+/// Asks for the memory of the results of A activation rows from i on, while there is still something to compute: each
+/// row's lie elsewhere, and what is written so far apart waits for every line.
+template <int A>
+HK_INLINE void ask_for_results(const Panel& panel, std::size_t i) {
+  const float* out = panel.out + i * panel.out_stride;
+  for (int a = 0; a < A; ++a, out += panel.out_stride) {
+    for (int lane = 0; lane < R * W; lane += 16) __builtin_prefetch(out + lane, 1, 2);
+  }
+}
+
 /// Results of a stream of kGroups groups of A activations, the second of which begins with row `second`.
 template <int A, int kGroups>
 HK_INLINE void store_groups(const Panel& panel, const vf (&sums)[kGroups][R][A], std::size_t second) {
