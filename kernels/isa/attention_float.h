@@ -10,9 +10,8 @@ namespace hk::kernels {
 namespace {
 
 // Queries that share a converted vector, and sums in registers at a time. Two multiply-adds a cycle with a latency of
-// four keep eight sums busy; more of them share what is broadcast and converted: on Zen 4, two operations of 256 bits
-// each for a broadcast, 16 sums of 4 queries took 0.83 of the time of 8. What is left of the registers holds keys and a
-// query.
+// four keep eight sums busy; with more of them each broadcast value and each converted vector serves more often: on Zen
+// 4, 16 sums of 4 queries took 0.83 of the time of 8. What is left of the registers holds keys and a query.
 #if defined(HK_ISA_AVX512)
 inline constexpr int kTile = 6, kSums = 24;  // of 32 registers
 #elif defined(HK_ISA_AVX2)

@@ -37,8 +37,8 @@ struct Count {
   static constexpr int kValue = N;
 };
 
-/// Calls body(Count<N>, first query) for tiles of kLargest queries, then for the rest in tiles of 4, 2 and 1. Two tiles
-/// of 4 are faster than one of 6 and one of 2, whose queries meet each vector alone.
+/// Calls body(Count<N>, first query) for tiles of kLargest queries, then for the rest in tiles of 4, 2 and 1. Eight are
+/// two tiles of 4 rather than one of 6 and one of 2, for which as much is converted as for 6.
 template <int kLargest, typename Body>
 HK_INLINE void for_tiles(std::size_t n, const Body& body) {
   std::size_t i = 0;

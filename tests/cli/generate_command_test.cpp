@@ -185,8 +185,8 @@ TEST(Generate, InterruptWhileTheReaderIsSlow) {
   };
   options.meanwhile = [&](pid_t child) {
     ::close(ends[1]);
-    // Until the pipe is full and stays so.
-    for (int before = 0, same = 0; same < 20;) {
+    // Until the pipe is full and stays so; a minute at most.
+    for (int before = 0, same = 0, tries = 0; same < 20 && tries < 6000; ++tries) {
       int now = 0;
       if (::ioctl(ends[0], FIONREAD, &now) != 0) break;
       same = now > 4000 && now == before ? same + 1 : 0;
