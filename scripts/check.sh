@@ -28,8 +28,12 @@ for step in "${steps[@]}"; do
   case "$step" in
     format) scripts/format.sh --check ;;
     fast) sanitized fuzz kernels tokenizer engine_container ;;
-    asan) sanitized asan kernels tokenizer engine_container engine_runtime engine_generate models cli cli_chat cli_line_editor ;;
+    asan)
+      scripts/install-packages.sh sanitize
+      sanitized asan kernels tokenizer engine_container engine_runtime engine_generate models cli cli_chat cli_line_editor
+      ;;
     tsan)
+      scripts/install-packages.sh sanitize
       # the installed TBB is not instrumented: what it synchronises is told to the sanitizer in this file
       # (and the sanitizer's own memory would count as the program's in the test of memory figures)
       GTEST_FILTER=-ProcessMemory.* TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" sanitized tsan engine_runtime engine_generate models

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that building, testing or checking needs; does nothing when all are there.
-# Usage: install-packages.sh build|test|check|bench   (each includes "build")
+# Usage: install-packages.sh build|test|check|sanitize|bench   (each includes "build", and "sanitize" "check")
 set -euo pipefail
 
 build=(clang-19 lld-19 cmake ninja-build pkg-config python3 libtbb-dev libpcre2-dev libutf8proc-dev
@@ -10,15 +10,18 @@ build=(clang-19 lld-19 cmake ninja-build pkg-config python3 libtbb-dev libpcre2-
 test=(libgtest-dev libzstd-dev libsentencepiece-dev ccache tmux procps parallel)
 # qemu-user runs the kernels of CPUs this machine is not; the cross compiler builds those of ARM
 check=("${test[@]}" g++ clang-format-14 clang-tidy-14 libclang-rt-19-dev qemu-user g++-aarch64-linux-gnu googletest libbenchmark-dev)
+# names functions in reports, and for the suppressions of the thread sanitizer
+sanitize=(llvm-19)
 bench=(libbenchmark-dev)
 
 case "${1:-build}" in
   build) packages=("${build[@]}") ;;
   test) packages=("${build[@]}" "${test[@]}") ;;
   check) packages=("${build[@]}" "${check[@]}") ;;
+  sanitize) packages=("${build[@]}" "${check[@]}" "${sanitize[@]}") ;;
   bench) packages=("${build[@]}" "${bench[@]}") ;;
   *)
-    echo "usage: $0 build|test|check|bench" >&2
+    echo "usage: $0 build|test|check|sanitize|bench" >&2
     exit 2
     ;;
 esac
