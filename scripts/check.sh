@@ -35,8 +35,8 @@ for step in "${steps[@]}"; do
     tsan)
       scripts/install-packages.sh sanitize
       # the installed TBB is not instrumented: what it synchronises is told to the sanitizer in this file
-      # (and the sanitizer's own memory would count as the program's in the test of memory figures)
-      GTEST_FILTER=-ProcessMemory.* TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" sanitized tsan engine_runtime engine_generate models
+      # (and the sanitizer's own memory would count as the program's in the tests of memory figures and page faults)
+      GTEST_FILTER=-ProcessMemory.*:PageFaults.* TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" sanitized tsan engine_runtime engine_generate models
       ;;
     fuzz) scripts/fuzz.sh ;;
     emulated) scripts/emulate.sh ;;
