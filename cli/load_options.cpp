@@ -14,7 +14,7 @@
 
 namespace hk::cli {
 
-void note(const std::string& text) { write_aside(fmt::format("hk-run: note: {}\n", text)); }
+void note(const std::string& text) { write_note(fmt::format("hk-run: note: {}", text)); }
 
 void LoadOptions::add_to(CLI::App& command) {
   constexpr auto kGroup = "Model";

@@ -27,7 +27,7 @@ using hk::ErrorKind;
 
 int fail(const std::string& sentence, ErrorKind kind) {
   std::fflush(stdout);  // what was answered before comes first where both go to one place
-  hk::cli::write_aside(fmt::format("hk-run: {}\n", sentence));
+  hk::cli::write_note(fmt::format("hk-run: {}", sentence));
   return static_cast<int>(kind);
 }
 

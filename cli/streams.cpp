@@ -54,10 +54,7 @@ void write_answer(std::string_view text) {
 
 void write_note(std::string_view line) { write_aside(fmt::format("{}\n", line)); }
 
-void write_aside(std::string_view text) {
-  std::fflush(stderr);
-  write_all(STDERR_FILENO, text);
-}
+void write_aside(std::string_view text) { write_all(STDERR_FILENO, text); }  // stdio does not buffer stderr either
 
 std::string read_text(const std::string& path, std::size_t limit) {
   if (path == "-") return read_all(stdin, "standard input", limit);

@@ -11,6 +11,9 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+
+#include "base/write_all.h"
 
 namespace hk::engine {
 namespace {
@@ -26,14 +29,7 @@ Slot slots[kSlots];
 const char* program_name = "";
 std::atomic_flag speaking = ATOMIC_FLAG_INIT;
 
-void say(const char* text) {
-  for (std::size_t left = std::strlen(text); left != 0;) {
-    const ssize_t written = ::write(STDERR_FILENO, text, left);
-    if (written <= 0) return;
-    text += written;
-    left -= static_cast<std::size_t>(written);
-  }
-}
+void say(std::string_view text) { write_all(STDERR_FILENO, text); }
 
 void on_bus_error(int signal, siginfo_t* info, void*) {
   // A signal that a program sent has no address.

@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <string>
 #include <thread>
+
+#include "tests/support/fixtures.h"
 
 namespace hk::test {
 namespace {
@@ -71,10 +72,9 @@ TEST(WriteAll, FailuresKeepTheirReason) {
 }
 
 TEST(WriteAll, AtAPlace) {
-  char path[] = "/tmp/hk-write-all-XXXXXX";
-  const int file = ::mkstemp(path);
+  const TemporaryFolder folder;
+  const int file = ::open((folder.path() / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   ASSERT_GE(file, 0);
-  ::unlink(path);
   const std::string text = pattern(1000);
   EXPECT_EQ(write_all_at(file, 17, std::as_bytes(std::span(text))), text.size());
   std::string back(1100, 'x');
